@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import heaps, mathematics, named_items, text, wide
+from . import heaps, mathematics, members, named_items, text, wide
 from .branches import both, chosen, condition_of, either
 from .dicts import (
     as_list,
@@ -303,7 +303,7 @@ def _range(r: Reader, *args: Value) -> Value:
 
 
 def _int(r: Reader, x: Value = None) -> Value:
-    x = single(x)
+    x = single(members.as_integer(r, x))
     if x.kind == "char":
         return text.digit(r, x)
     if "wide" in x.kinds and set(x.kinds) <= {"int", "wide"}:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import itertools
 import types
 from collections import deque
 from collections.abc import Callable
@@ -155,7 +156,7 @@ def _starred(f: Any, node: ast.Call) -> int | None:
 
 def _of_generator(r: Reader, node: ast.Call) -> bool:
     """Whether a call is of a generator function."""
-    if not isinstance(node.func, ast.Name):
+    if dotted(node.func) is None:
         return False
     saved = r.save()
     try:
@@ -286,10 +287,12 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
     try:
         return read()
     except (Unreadable, TypeError) as e:
+        others = f"{getattr(f, '__name__', 'a call')} with these arguments"
+        why = others if isinstance(e, TypeError) else str(e)  # it has no such parameter
         if not outside.is_known(f):
-            raise Unreadable(str(e)) from None
+            raise Unreadable(why) from None
         if "out" in kwargs or (isinstance(f, np.ufunc) and len(args) > f.nin):
-            raise Unreadable(str(e)) from None
+            raise Unreadable(why) from None
         r.restore(saved)
         return outside.call(r, f, args, kwargs)
 
@@ -505,6 +508,8 @@ def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
         return members.of_one(r, owner, name)
     if type(owner) in (str, bytes):
         return Bound(Known(owner), name)
+    if owner is itertools.chain and name == "from_iterable":
+        return Known(owner.from_iterable)
     if isinstance(owner, type) and owner.__module__ != "builtins" and not _is_numpy(owner):
         return of_class(r, owner, name)
     raise Unreadable(f"the attribute {name!r}")

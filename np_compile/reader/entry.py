@@ -119,7 +119,7 @@ class Entry:
         loads = self.loads(self.node, None)
         env = {}
         for name, x in self.example.items():
-            if not name.isidentifier() or not (loads.get(name) or name.startswith("__")):
+            if not name.isidentifier() or not loads.get(name):
                 continue
             try:
                 env[name] = self.take(r, ("local", name), x)

@@ -510,12 +510,12 @@ def index_items(r: Reader, node: ast.AST, owner: Value) -> list[Any]:
                 found += apart(r, expression(r, y.value))
             else:
                 found.append(_index(r, y))
-        return [_index_item(r, y) for y in found]
+        return [_index_item(r, y, owner) for y in found]
     x = _index(r, node)
     if isinstance(x, Lst) and x.made is tuple:
         raise Unreadable("a tuple as an index, of a length that data tells")
     items = x.items if isinstance(x, Tup) and x.made is tuple else (x,)
-    return [_index_item(r, x) for x in items]
+    return [_index_item(r, x, owner) for x in items]
 
 
 def _index(r: Reader, node: ast.AST) -> Value:
@@ -525,8 +525,10 @@ def _index(r: Reader, node: ast.AST) -> Value:
     return Slice.of(*(None if x is None else expression(r, x) for x in bounds))
 
 
-def _index_item(r: Reader, x: Value) -> Value:
+def _index_item(r: Reader, x: Value, owner: Value) -> Value:
     """One of the indices of an array."""
+    if isinstance(owner, (Arr, Lazy, Lst, Tup)):
+        x = members.as_integer(r, x)
     if isinstance(x, (Tup, Lst)):
         return array_of(r, x, is_index=True)
     if isinstance(x, (Arr, Lazy)) and x.ndim == 0:

@@ -53,7 +53,8 @@ def opened(
     tree = source.tree(f, generator=True)
     names = r.frame.function.__globals__
     is_known = f.__globals__ is names or (
-        f.__module__ == iterators.__name__ and not names.keys() & {"list", "range", "len"}
+        f.__module__ == iterators.__name__
+        and not names.keys() & {"list", "range", "len", "enumerate"}
     )
     home = r.local[f][1] if f in r.local else None
     if not is_known or (f.__code__.co_freevars and home is not r.frame):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -448,6 +449,15 @@ def _guess_extents(r: Reader, before: Value, x: Value) -> None:
                 r.entry.known[new.text] = r.entry.at(old.lin)
 
 
+def _is_between(r: Reader, name: str) -> bool:
+    """Whether a name is the reader's own, of a value between two steps of an iteration: not one of
+    the function's, nor of a generator or a manager that is read in its place."""
+    return name.startswith("__") and name not in r.frame.scope and not _IN_PLACE.match(name)
+
+
+_IN_PLACE = re.compile(r"__(each|with|numbered)\d+_\d+_")
+
+
 def _outgrown(
     r: Reader, node: ast.stmt, carried: dict[Key, Variable], entry: list, state: LoopState,
     memory: dict[Key, Value],
@@ -467,7 +477,7 @@ def _outgrown(
                         grew = True
                 elif old is not None:
                     same = is_same(old, x) or isinstance(old, Conflict)
-                    if not same and not name.startswith("__"):
+                    if not same and not _is_between(r, name):
                         memory[key] = as_type(join(old, x, r), keep=True)
                         grew = True
                 elif name.startswith("@"):
@@ -476,7 +486,7 @@ def _outgrown(
                 elif name in r.missing or (
                     # Bound in some iterations: what an earlier one has bound is kept.
                     isinstance(x, Maybe)
-                    and not name.startswith("__")
+                    and not _is_between(r, name)
                     and r.is_read_later(node, name, in_it=True)
                 ):
                     memory[key] = as_type(x) if isinstance(x, Maybe) else Maybe(as_type(x), "")
@@ -614,7 +624,7 @@ def _new_names(
     for snapshot, _ in (*state.agains, *state.ends):
         for which, env in enumerate(snapshot):
             for name, x in env.items():
-                if name in entry[which] or name.startswith("__"):
+                if name in entry[which] or _is_between(r, name):
                     continue
                 if which == 0 and not r.is_read_later(node, name):
                     continue

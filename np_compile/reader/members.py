@@ -6,21 +6,60 @@ from enum import Enum, EnumMeta, Flag
 from typing import Any
 
 from .read import Reader
-from .values import MEMBERS, PARTS, PYTHON_TYPE, Known, Num, Unreadable, Value, letters, python
+from .values import (
+    MEMBERS,
+    PARTS,
+    PYTHON_TYPE,
+    Arr,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Tup,
+    Unreadable,
+    Value,
+    letters,
+    python,
+)
 
 _OWN = ("__eq__", "__ne__", "__hash__", "__bool__", "__len__", "__getattribute__", "__getattr__")
+_OF_INTEGERS = {*_OWN, *(x for x in vars(int) if x not in vars(object))} - {"__getnewargs__"}
 
 
 def is_taken(x: object) -> bool:
-    """Whether a value is a member that compiled code holds: of an enumeration of plain objects."""
+    """Whether a value is a member that compiled code holds: of an enumeration of plain objects, or
+    of integers."""
     kind: Any = type(x)
     if not isinstance(x, Enum) or type(kind) is not EnumMeta or issubclass(kind, Flag):
         return False
     plain: Any = kind
-    if plain._member_type_ is not object or not any(x is m for m in plain):
+    if plain._member_type_ not in (object, int) or not any(x is m for m in plain):
         return False  # also a copy that someone has made
-    own = [c for c in kind.__mro__ if c not in (Enum, object)]
-    return not any(name in vars(c) for c in own for name in _OWN)
+    of_integers = plain._member_type_ is int
+    if of_integers and not all(type(m._value_) is int and _is_its_value(m) for m in plain):
+        return False
+    own = [c for c in kind.__mro__ if c.__module__ not in ("enum", "builtins")]
+    names = _OF_INTEGERS if of_integers else _OWN
+    return not any(name in vars(c) for c in own for name in names)
+
+
+def _is_its_value(x: Any) -> bool:
+    return int.__index__(x) == x._value_ and -(2**63) <= x._value_ < 2**63
+
+
+def is_number(x: Value) -> bool:
+    """Whether a value is a member that is an integer too, of which C knows the place."""
+    return is_member(x) and issubclass(PYTHON_TYPE[x.kind], int)  # type: ignore[attr-defined]
+
+
+def as_integer(r: Reader, x: Value) -> Value:
+    """The integer that such a member is; any other value as it is."""
+    known = isinstance(x, Known) and isinstance(x.value, Enum) and isinstance(x.value, int)
+    x = letters(x) or x if known else x
+    if not is_number(x):
+        return x
+    assert isinstance(x, Num)
+    return python(int(x.value)) if x.value is not None else attribute(r, x, "_value_")
 
 
 def of_enumeration(x: Value) -> list[Value] | None:
@@ -34,6 +73,35 @@ def of_enumeration(x: Value) -> list[Value] | None:
 def is_member(x: Value) -> bool:
     """Whether a value is a member of which C knows the place."""
     return isinstance(x, Num) and x.kind in MEMBERS
+
+
+def operate(r: Reader, op: str, a: Num, b: Num) -> Num:
+    """`a op b` where one is a member: of those of integers, what integers give."""
+    if not is_number(a) and not is_number(b):
+        return equal(r, op, a, b)
+    x, y = beside(r, a, b), beside(r, b, a)
+    if op in ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE"):
+        x = as_integer(r, a) if {*b.kinds} <= _SMALL else x
+        y = as_integer(r, b) if {*a.kinds} <= _SMALL else y
+    if is_member(x) or is_member(y):
+        raise Unreadable("a member of an enumeration of integers and what is no integer or float")
+    found = r.grammar.operate(r, op, x, y)
+    assert isinstance(found, Num)
+    return found
+
+
+def beside(r: Reader, x: Value, other: Value) -> Value:
+    """A value as an operand beside another one: the integer that a member is."""
+    if isinstance(other, (Arr, Lazy)):
+        return as_integer(r, x) if other.kind in _BESIDE_INTEGERS else x
+    if isinstance(other, Num) and not {*other.kinds} <= _BESIDE_INTEGERS and not is_number(other):
+        return x
+    return as_integer(r, x) if isinstance(other, (Known, Num, Lst, Tup)) else x
+
+
+# NumPy takes what is derived from int for an array of int64.
+_BESIDE_INTEGERS = {"bool", "int", "float", "int64", "float64"}
+_SMALL = {"int8", "int16", "int32", "uint8", "uint16", "uint32"}  # compared as integers
 
 
 def equal(r: Reader, op: str, a: Num, b: Num) -> Num:
@@ -55,9 +123,11 @@ def compared(r: Reader, op: str, a: Value, b: Value) -> Num | None:
     a, b = letters(a) or a, letters(b) or b
     if not is_member(a) and not is_member(b):
         return None
-    both = isinstance(a, Num) and isinstance(b, Num)
-    if both and a.is_python and b.is_python:
-        return equal(r, op, a, b)
+    if isinstance(a, Num) and isinstance(b, Num):
+        if is_number(a) or is_number(b):
+            return operate(r, op, a, b)
+        if a.is_python and b.is_python:
+            return equal(r, op, a, b)
     if isinstance(a, Known) or isinstance(b, Known):  # None, a class, ...
         return python(op == "NotEq") if op in ("Eq", "NotEq") else None
     raise Unreadable("a member of an enumeration and a number of NumPy's")
@@ -83,7 +153,7 @@ def of_one(r: Reader, x: Enum, name: str) -> Value:
 
 def _check(kind: type, name: str) -> None:
     own = any(name in vars(c) for c in kind.__mro__ if c not in (Enum, object))
-    if name not in ("name", "value") or own:
+    if name not in ("name", "value", "_value_") or own:
         raise Unreadable(f"the attribute {name!r} of a member of an enumeration")
 
 

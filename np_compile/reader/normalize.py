@@ -165,6 +165,8 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
     if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
         return None
     f, args = managers.function_of(r, node.iter)
+    if f is enumerate:
+        return _enumerated(r, node, node.iter)
     found = iterators.generator_of(f, node.iter)
     if found is None and not is_generator(f):
         return None
@@ -179,6 +181,32 @@ def of_generator(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         cache[key] = (made, node)
     r.entry.watch(("function", f, "__defaults__"), f.__defaults__)
     return cache[key][0]
+
+
+def _enumerated(r: Reader, node: ast.For, call: ast.Call) -> list[ast.stmt] | None:
+    """`for k, x in enumerate(g(a)): b` as `n = 0`, `for y in g(a): k, x = n, y; n += 1; b`."""
+    words = {k.arg: k.value for k in call.keywords}
+    start = call.args[1] if len(call.args) == 2 else words.get("start", ast.Constant(0))
+    is_plain = isinstance(start, ast.Constant) and type(start.value) is int
+    if not call.args or not isinstance(call.args[0], ast.Call) or not is_plain:
+        return None
+    if len(call.args) + len(words) > 2 or words.keys() - {"start"}:
+        return None
+    inner = call.args[0]
+    f, _ = managers.function_of(r, inner)
+    if iterators.generator_of(f, inner) is None and not is_generator(f):
+        return None
+
+    def make() -> list[ast.stmt]:
+        prefix = f"__numbered{node.lineno}_{node.col_offset}"
+        place, item = (ast.Name(f"{prefix}_{k}", ast.Load()) for k in ("place", "item"))
+        both = ast.Tuple([place, item], ast.Load())
+        later = ast.AugAssign(ast.Name(place.id, ast.Store()), ast.Add(), ast.Constant(1))
+        body = [ast.Assign([node.target], both), later, *node.body]
+        loop = ast.For(ast.Name(item.id, ast.Store()), inner, body, [])
+        return [_assign(place.id, start), loop]
+
+    return _at_first(r, node, 7, make)
 
 
 def _taken_apart(r: Reader, node: ast.stmt, found: _Found, prefix: str) -> list[ast.stmt] | None:

@@ -185,7 +185,7 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
     if reps[0] == "bool" and op in ("Add", "Mult"):
         name = "or" if op == "Add" else "and"
     if op in COMPARISONS and reps[0] != reps[1]:
-        raise Unreadable("integers of unlike signs are compared")
+        return _of_unlike_signs(r, op, x, y, kind_of(dtypes[-1]))
     kind = kind_of(dtypes[-1])
     rep = REPRESENTATION[kind]
     if op in COMPARISONS:
@@ -209,6 +209,18 @@ def of_one_kind(r: Reader, op: str, a: Num, b: Num, careful: bool = False) -> Nu
         low, high = _interval(op, a, b)
         return Num(made.text, rep, (kind,), "", r.facts.name(made.text, low, high), low, high)
     return made
+
+
+def _of_unlike_signs(r: Reader, op: str, x: Num, y: Num, kind: str) -> Num:
+    """A comparison of integers of which one has no sign, by their values."""
+    signed, other, below = (x, y, ("Lt", "LtE")) if y.rep == "u64" else (y, x, ("Gt", "GtE"))
+    if {signed.rep, other.rep} != {"i64", "u64"}:
+        raise Unreadable("integers of unlike signs are compared")
+    name = r.named(signed.text, "i64")
+    a, b = (f"(u64){name}", y.text) if signed is x else (x.text, f"(u64){name}")
+    negative = int(op == "NotEq" or op in below)
+    text = f"({name} < 0 ? {negative} : {c_expression(OPERATORS[op][1], 'u64', [a, b])})"
+    return Num(text, "bool", (kind,), low=0, high=1)
 
 
 def _comparison(name: str, rep: str, x: Num, y: Num) -> str:
@@ -626,7 +638,8 @@ def truth(x: Num) -> Num:
     if x.value is not None or x.kind == "char":
         return python(x.kind == "char" or bool(x.value))
     if x.kind in MEMBERS:
-        return python(True)
+        zero = [k for k, m in enumerate(MEMBERS[x.kind]) if not m]
+        return Num(f"({x.text} != {zero[0]}U)", "bool", ("bool",)) if zero else python(True)
     if x.kind == "word":
         return Num(f"({x.text} != {words.code_of('')}U)", "bool", ("bool",), low=0, high=1)
     if x.rep == "bool":

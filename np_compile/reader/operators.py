@@ -6,6 +6,7 @@ import numpy as np
 
 from np_compile import disallowed
 
+from . import members
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
@@ -32,6 +33,7 @@ def _of_text(r: Reader, op: str, a: Value, b: Value) -> Value:
 
 def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     """`a op b`."""
+    a, b = members.beside(r, a, b), members.beside(r, b, a)
     if isinstance(a, Num) and isinstance(b, Num):
         return binary(r, op, a, b)
     if class_of(a) or class_of(b):

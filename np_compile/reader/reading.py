@@ -27,7 +27,7 @@ from .dispatch import Taker
 from .entry import Exit
 from .pieces import piece
 from .region import LATER, MISS, OTHER, Region
-from .translation import NO_LOOPS, Read, Refused, Work, is_first, read
+from .translation import NO_LOOPS, WRITTEN_OUT, Read, Refused, Work, is_first, read
 from .values import Unreadable
 
 _REGIONS = 24  # of one function
@@ -176,7 +176,7 @@ class Reading:
             self._budget.lends_again()
         by_size = {refused.why for refused in self._refused.values() if refused.by_size}
         self._refused = {key: r for key, r in self._refused.items() if not r.by_size}
-        if self.given_up == NO_LOOPS:
+        if self.given_up in (NO_LOOPS, WRITTEN_OUT):
             self._code = None  # it is looked at anew
         elif self.given_up in by_size:
             self.given_up, self._stands, self._idle = "", False, 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,13 +35,16 @@ from .nest import FEW
 from .operators import operate
 from .read import Again, Effectful, Frame, Grammar, Leave, Reader
 from .recursion import Called, taken
-from .source import own_names
+from .source import may_loop, own_names
 from .stack import settle
 from .statements import Stopped, block, comprehension, function
 from .threads import Threaded, outlined
 from .values import SIZES, Known, Unreadable
+from .walk import walk
 
 NO_LOOPS = "there is no loop in it"
+WRITTEN_OUT = "no loop is left in it: its loops go through a few items, or such calls come to none"
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _TINY = 16  # elements of which a loop is as good as an operation on a single one
 _GRAMMAR = Grammar(
     block, anything, expression, operand, function, comprehension, called, operate, attribute, place
@@ -178,7 +182,11 @@ def _read(
     if not has_loops and (top is not None or loops()):
         if top is not None:
             return Refused(top.reasons[-1] if top.reasons else "", top.line, top.top + 1)
-        return Refused(NO_LOOPS, node.lineno, len(node.body))
+        rest = node.body[first:]
+        goes = any(may_loop(x, f) for x in rest) or any(
+            isinstance(y, _COMPREHENSIONS) for x in rest for y in walk(x)
+        )
+        return Refused(WRITTEN_OUT if goes else NO_LOOPS, node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r, recursive)
     reads = touches = True
     if kernels and not r.called:

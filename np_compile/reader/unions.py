@@ -109,7 +109,7 @@ def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
 def _of_characters(r: Reader, op: str, a: Num, b: Num) -> Num:
     """A comparison of two characters, by their code points, or of words."""
     if members.is_member(a) or members.is_member(b):
-        return members.equal(r, op, a, b)
+        return members.operate(r, op, a, b)
     both = a.is_text and b.is_text
     if op in ("Eq", "NotEq") and not both:
         return python(op == "NotEq")

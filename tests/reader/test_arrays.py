@@ -427,7 +427,52 @@ def masks_of_rows(f, w):
 
 CUBE = np.random.default_rng(1).normal(size=(6, 5, 3))
 MASK = np.random.default_rng(2).random((5, 3)) > 0.5
+
+
+def copied_to(x, y):
+    total = 0.0
+    for k in range(3):
+        np.copyto(x, y + k)
+        np.copyto(x[1:], 0.5, where=y[1:] > 0.5)
+        np.copyto(x, y * 2, where=y < 0.2)
+        np.copyto(x[k + 1 :], x[: -k - 1])
+        total += x[k]
+    return x, total
+
+
+def copied_whole(x, y):
+    total = 0
+    for k in range(3):
+        np.copyto(x, y)
+        total += x[0]
+        x[k] += 1
+    return x, total
+
+
+def copied_where(x, y, mask):
+    for k in range(3):
+        np.copyto(x, y, where=mask)
+        x[k] += 1
+    return x
+
+
+def test_copyto_as_numpy_casts():
+    x, n = line(9), np.arange(-4, 5)
+    values = (1, 1.5, True, 300, -1, 1e300, np.float32(2), np.float64(2.5), np.int8(3), 2j, "a")
+    for dtype in ("f8", "f4", "i8", "i1", "u1", "c16", "?"):
+        for value in values:
+            check_whatever_leaves(copied_whole, [(x.astype(dtype), value)])
+    check_whatever_leaves(copied_whole, [(n.copy(), x), (x, n), (x, x[:3]), (x[:3], x[None, :3])])
+    wide = np.outer(x, x)
+    for y, mask in ((1.0, True), (1.0, n), (wide, wide > 0), (1.0, wide > 0), (x[:3], n > 0)):
+        check_whatever_leaves(copied_where, [(x, y, mask)])
+
+
 CASES = [
+    exact(copied_to, (line(9), line(9)[::-1].copy())),
+    exact(copied_whole, (line(9), 1), (line(9), 1.5), (np.arange(5), 7), (line(4), line(1)),
+          (line(9), np.arange(9))),
+    exact(copied_where, (line(9), 2.0, line(9) > 0), (np.eye(3), line(3), line(3)[:, None] > 0)),
     *(case(masks_of_rows, (CUBE[0], MASK[0, 0] ^ (np.arange(n) > 1))) for n in (2, 3, 4)),
     case(merged_windows, (CUBE, 5), (CUBE, 0)),
     *(exact(windows_of_a_shape, (CUBE[0], 2, a, b)) for a, b in ((5, 2), (2, 5), (10, 1), (1, 10))),

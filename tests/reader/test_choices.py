@@ -134,3 +134,21 @@ def test_what_is_kept_is_not_read():
             check_call(fast, f, (X, 3), 1e-9)
     assert fast._keeper.kept
     assert not fast._reading.is_compiled
+
+
+def summed_up(items):
+    total = 0.0
+    for v in items:
+        total += v
+    return total
+
+
+def squares(items):
+    return sum([v * v for v in items])
+
+
+def test_loops_over_a_few_items_are_not_said_to_be_none():
+    for f in (summed_up, squares):
+        said = np_compile.explain(np_compile.compile(f))([1.0, 2.0]).loops
+        assert len(said) == 1
+        assert "no loop is left in it: its loops go through a few items" in said[0]

@@ -34,6 +34,31 @@ def ends_and_middle(n):
     yield -2
 
 
+def with_the_one_before(x):
+    before = None
+    for v in x:
+        if before is not None:
+            yield before, v
+        before = v
+
+
+def last_pair(x):
+    count = 0
+    for a, b in with_the_one_before(x):
+        count += a < b
+    return a, b, count
+
+
+def with_names_like_the_readers(x):
+    __before, total = None, 0.0
+    for v in x:
+        if __before is not None:
+            total += v - __before
+        __before = v
+        __last = v * 2
+    return total, __before, __last
+
+
 def pairs(n):
     for k in fib(n):
         yield k, k + 1
@@ -300,7 +325,8 @@ def through_methods(xs):
     exact(ended, (60, 55), (60, 520), (10, -2), (10, -1), (5, 77)), exact(nested, (60,), (1,)),
     exact(gathered, (200,), (3,)), exact(inner, (20,), (0,)),
     exact(first_ones, ([1, 2, 3, 4] * 3, 2), ([1.0] * 9, 5)), exact(at_once, (20,)),
-    exact(counted, (20,), (0,)),
+    exact(counted, (20,), (0,)), exact(last_pair, (LIMIT / np.arange(1, 20),), ([1, 5, 3] * 20,)),
+    exact(with_names_like_the_readers, (LIMIT / np.arange(1, 20),), ([1, 5, 3] * 20,)),
 ])  # fmt: skip
 def test_programs(c):
     check(c)
@@ -342,6 +368,28 @@ def through_one_without_a_value(n):
     for k in without_a_value(n):
         total += k
     return total
+
+
+def each_of(x):
+    yield from x
+
+
+def left_in_a_generator(x):
+    total = 0
+    for v in each_of(x):
+        total += int(v)  # it may be too large for C
+    s = 0.0
+    for k in range(len(x)):
+        s += x[k] * x[k]
+    return s, total
+
+
+def test_what_a_generator_was_given_is_no_array_of_the_loops_behind_it():
+    fast = np_compile.compile(left_in_a_generator)
+    with whole():
+        for _ in range(3):
+            check_call(fast, left_in_a_generator, (np.array([1.0, 1e300, 2.0]),), 0)
+    assert not refusals(fast)
 
 
 @pytest.mark.parametrize("f", [through_itself, through_one_without_a_value])

@@ -250,3 +250,158 @@ def numpy_compares(a):
                                  numpy_compares)])  # fmt: skip
 def test_what_is_not_read_is_pythons(c):
     check_whatever_leaves(c.function, c.calls)
+
+
+class Code(IntEnum):
+    ADD = 0
+    MUL = 1
+    NEG = 2
+    LAST = -3
+
+
+class Changed(IntEnum):
+    """With an operator of its own."""
+
+    A = 1
+
+    def __add__(self, other):
+        return 100
+
+
+class Mixed(int, Enum):
+    A = 1
+
+
+def as_integers(a):
+    code, t, counts, table = Code.ADD, 0, np.zeros(3), [5, 6, 7]
+    for v in a:
+        if v > 0:
+            code = Code.MUL
+        elif v < -3:
+            code = Code.ADD
+        else:
+            code = Code.NEG
+        t += code * 2 - v + table[code]
+        counts[code] += 1
+        if code:
+            t += 100
+        if code is Code.NEG:
+            t += 1000
+        if code < Code.NEG and code in (0, Code.LAST):
+            t += 10000
+        t += (code == 1) + (code != 2.0) + int(code) + code.value + code % 2 + (code == Mixed.A)
+        t += (Mixed.A == Code.MUL) + (code in table) + len([0] * code)
+    return t, code, counts, [code, Code.MUL], code.name
+
+
+def decoded(codes):
+    stack, n = [], 0
+    for c in codes:
+        if c == Code.ADD:
+            stack.append(1)
+        elif c == Code.MUL:
+            stack.append(2)
+        elif c >= Code.NEG:
+            n += 1
+        else:
+            stack.append(int(Code.NEG))
+    return stack, n
+
+
+def matched(a):
+    t = 0
+    for i in range(len(a)):
+        match int(a[i]):
+            case Code.ADD:
+                t += 1
+            case Code.LAST:
+                t += 10
+    return t
+
+
+def given_codes(op, a):
+    t = 0
+    for v in a:
+        t += v * op
+        if op == Code.MUL:
+            t += 1
+    return t, op
+
+
+def counted_codes(a):
+    counts = {}
+    for v in a:
+        k = Code.MUL if v > 0 else Code.NEG
+        counts[k] = counts.get(k, 0) + 1
+    return counts
+
+
+class Steps:
+    def __init__(self):
+        self.state, self.n = Code.ADD, 0
+
+    def step(self, v):
+        if self.state == Code.ADD:
+            self.state = Code.MUL if v > 0 else Code.NEG
+        elif self.state >= Code.NEG:
+            self.state = Code.ADD
+        else:
+            self.n += self.state + 1
+            self.state = Code.NEG
+
+
+def by_steps(a):
+    steps = Steps()
+    for v in a:
+        steps.step(v)
+    return steps.state, steps.n
+
+
+def widened(x):
+    y = x
+    for _ in range(3):
+        y = y * Code.NEG + Code.MUL
+    return y
+
+
+def of_numpys(x):
+    t = 0
+    for i in range(len(x)):
+        t += x[i] * Code.NEG
+    return t
+
+
+def with_its_own_operator(a):
+    t = 0
+    for v in a:
+        t += Changed.A + v
+    return t
+
+
+N = np.array([3, -5, 0, 2, -3, 7, 1, -1, 0, -3])
+OF_INTEGERS = [
+    exact(as_integers, (N,), (N.tolist() * 4,), (A,)),
+    exact(decoded, (N,), (N.tolist() * 4,), (N.astype(np.int8),), (A,)),
+    exact(matched, (N,), (A,)), exact(by_steps, (N,), (A,)), exact(counted_codes, (N,)),
+    exact(given_codes, (2, N), (1.5, N), (True, A)),
+]  # fmt: skip
+
+
+@each(OF_INTEGERS)
+def test_members_that_are_integers(c):
+    check(c)
+
+
+def test_members_that_are_integers_as_arguments():
+    fast = np_compile.compile(given_codes)
+    with whole():
+        for op in (Code.MUL, Code.NEG, Code.ADD, 1, Code.MUL):
+            assert repr(fast(op, N)) == repr(given_codes(op, N))
+    assert not refusals(fast)
+
+
+def test_members_beside_arrays_are_as_numpy_takes_them():
+    for dtype in (np.int8, np.int32, np.int64, np.float32, float):
+        check_whatever_leaves(widened, [(N.astype(dtype),)])
+        check_whatever_leaves(of_numpys, [(N.astype(dtype),)])
+    check_whatever_leaves(with_its_own_operator, [(N,)])

@@ -363,6 +363,15 @@ def to_int(xs):
     return s
 
 
+def unlike_signs(x, y):
+    found = []
+    for a in x:
+        for b in y:
+            found.append((a < b, a <= b, a > b, a >= b, a == b, a != b))
+            found.append((b < a, b <= a, b > a, b >= a, b == a, b != a))
+    return found
+
+
 def compare_kinds(x, y):
     n = 0
     for i in range(len(x)):
@@ -492,7 +501,10 @@ CASES = [
     exact(special, (SPECIAL,), (MIXED,)),
     exact(to_int, (MIXED,), (MIXED[:0],), (SPECIAL,), (SPECIAL[:3],), (np.array([1e30, 5.0]),)),
     exact(compare_kinds, (np.arange(4), np.arange(4)[::-1]), (np.arange(3), np.arange(3))),
-    exact(compare_kinds, (np.arange(4, dtype="u8"), -np.arange(4)), refused="unlike signs"),
+    exact(compare_kinds, (np.arange(4, dtype="u8"), -np.arange(4))),
+    exact(unlike_signs,
+          (np.array([0, 1, 5, 2**63, 2**64 - 1, 7], "u8"), np.array([0, -1, 6, -5, -1, 7])),
+          (np.array([2**63 - 1, 2**63], "u8"), np.array([2**63 - 1, -(2**63)]))),
     exact(compare_kinds, (np.arange(4, dtype="f4"), np.arange(4) + 0.1)),
 ]  # fmt: skip
 

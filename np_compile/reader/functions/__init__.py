@@ -10,7 +10,7 @@ from . import combining, creation, dtypes, reductions, ufuncs, views
 
 TABLE: dict[Any, Callable] = {
     **creation.TABLE, **views.TABLE, **reductions.TABLE, **combining.TABLE,
-    **dtypes.TABLE,
+    **dtypes.TABLE, **ufuncs.TABLE,
 }  # fmt: skip
 METHODS: dict[str, Callable] = {
     **creation.METHODS, **views.METHODS, **ufuncs.METHODS, **reductions.METHODS,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -294,6 +295,31 @@ def into(r: Reader, made: Value, out: Value) -> Value:
     return out
 
 
+def _copyto(r: Reader, dst: Value, src: Value, where: Value | None = None) -> Value:
+    """`np.copyto(dst, src, where=mask)`."""
+    if not isinstance(dst, Arr) or not isinstance(src, (Num, Arr, Lazy)) or dst.readonly:
+        raise Unreadable("np.copyto of this")
+    if isinstance(src, Num) and src.is_python:
+        takes = all(dst.dtype.kind in _TAKES.get(kind, "") for kind in src.kinds)
+    else:
+        from_ = DTYPE_OF[src.rep] if isinstance(src, Num) else src.dtype
+        takes = np.can_cast(from_, dst.dtype, "same_kind")
+    if not takes:
+        raise Unreadable("np.copyto from another kind of dtype")
+    value = stored(src if isinstance(src, Num) else lazy(src), r, dst.rep)
+    if where is not None:
+        text = value.text if isinstance(value, Num) else ""
+        new = Lazy(dst.rep, (), lambda index: text) if isinstance(value, Num) else value
+        value = _under(r, new, where, dst)
+    commit = fill(r, dst, value)
+    commit()
+    r.changed(dst.roots, noted=True)
+    return Known(None)
+
+
+_TAKES = {"bool": "biufc", "int": "ifc", "float": "fc", "complex": "c"}  # of Python's numbers
+
+
 def product(r: Reader, a: Value, b: Value) -> Value:
     """`a @ b`."""
     a, b = as_operand(r, a), as_operand(r, b)
@@ -307,4 +333,5 @@ def _conjugate(r: Reader, x: Value) -> Value:
     return x if isinstance(x, Arr) and x.rep not in PARTS else ufunc(r, "conjugate", [x])
 
 
+TABLE: dict[Any, Callable] = {np.copyto: _copyto}
 METHODS: dict[str, Callable] = {"conj": _conjugate, "conjugate": _conjugate}
