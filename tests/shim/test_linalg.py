@@ -294,7 +294,10 @@ def test_layout(dtype, shape):
     a = positive(dtype, shape)
     for name in ("inv", "cholesky", "qr", "svd", "eigh", "eig", "solve"):
         args = (a, a) if name == "solve" else (a,)
-        for traced in (to_shim(args), tuple(shim.ndarray(torch.tensor(x, device="meta")) for x in args)):
+        for traced in (
+            to_shim(args),
+            tuple(shim.ndarray(torch.tensor(x, device="meta")) for x in args),
+        ):
             if name in ("eig",) and traced[0].tensor.is_meta:
                 continue  # whether it is real hangs on the data
             ours, theirs = getattr(shim.linalg, name)(*traced), getattr(np.linalg, name)(*args)
