@@ -80,7 +80,7 @@ def _check_finite(*tensors: torch.Tensor) -> None:
 
 
 def _in_rows(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """In NumPy's layout: torch's matrices come from LAPACK in columns, and views would be copies."""
+    """By rows, as NumPy's: torch's come from LAPACK by columns, and `ravel` would be a copy."""
     return t.to(dtype).clone(memory_format=torch.contiguous_format)
 
 
