@@ -306,7 +306,7 @@ class RecordingModules:
 
 
 # The dictionary in which a module looks its names up, whatever its class says.
-_kept = types.ModuleType.__dict__["__dict__"].__get__
+_kept: Callable[[types.ModuleType], dict] = vars(types.ModuleType)["__dict__"].__get__
 
 
 class RecordingModule(types.ModuleType):
