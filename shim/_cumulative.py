@@ -220,7 +220,7 @@ def gradient(f: Array, *varargs: Operand, axis: Static = None, edge_order: Stati
                 "Shape of array too small to calculate a numerical gradient, at least "
                 "(edge_order + 1) elements are required."
             )
-        results.append(cast(_gradient(f.movedim(ax, 0), step, edge_order).movedim(0, ax), dtype))
+        results.append(cast(_gradient(f, ax, step, edge_order), dtype))
     return results[0] if len(axes) == 1 else tuple(results)
 
 
@@ -247,15 +247,16 @@ def _step(f: torch.Tensor, value: Any, axis: int) -> Any:
     return _difference(value, 0)
 
 
-def _gradient(f: torch.Tensor, step: Any, edge_order: int) -> torch.Tensor:
-    """The gradient along the first axis."""
+def _gradient(f: torch.Tensor, axis: int, step: Any, edge_order: int) -> torch.Tensor:
+    """The gradient along an axis, in the layout of `f`."""
+    f = f.movedim(axis, 0)
     if isinstance(step, torch.Tensor) and step.dim():
         inside, first, last = _uneven(f, step, edge_order)
     else:
         inside, first, last = _even(f, step, edge_order)
     dtype = result_type(inside.dtype, first.dtype)
     parts = (first[None], inside, last[None])
-    return torch.cat([cast(p, dtype) for p in parts])
+    return torch.cat([cast(p, dtype).movedim(0, axis) for p in parts], axis)
 
 
 def _weighted(weights: Any, values: Any) -> torch.Tensor:

@@ -85,7 +85,7 @@ def _of_length(t: torch.Tensor, n: Any, axis: int) -> torch.Tensor:
 
 def _enter_one(name: str, says: str) -> None:
     def transform(a: Array, n: Static = None, axis: int = -1, norm: Static = None, out: Out = None):
-        return _one(name, a, n, axis, norm)
+        return _one(name, a, n, axis, norm).contiguous()  # torch's are fastest along the axis
 
     transform.__name__, transform.__doc__ = name, says
     function(f"fft.{name}")(transform)
@@ -164,7 +164,8 @@ def _enter_many(name: str, one: str, axes: Any, says: str) -> None:
     def transform(
         a: Array, s: Static = None, axes: Static = axes, norm: Static = None, out: Out = None
     ):
-        return _many(one, a, s, axes, norm)
+        result = _many(one, a, s, axes, norm)
+        return result.contiguous() if isinstance(result, torch.Tensor) else result
 
     transform.__name__, transform.__doc__ = name, says
     function(f"fft.{name}")(transform)

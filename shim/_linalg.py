@@ -79,6 +79,11 @@ def _check_finite(*tensors: torch.Tensor) -> None:
             raise LinAlgError("Array must not contain infs or NaNs")
 
 
+def _in_rows(t: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """By rows, as NumPy's: torch's come from LAPACK by columns, and `ravel` would be a copy."""
+    return t.to(dtype).clone(memory_format=torch.contiguous_format)
+
+
 # determinants and inverses
 
 
@@ -103,7 +108,7 @@ def inverse_of(a: torch.Tensor) -> torch.Tensor:
     """The inverses of square matrices. LinAlgError: singular, or not square."""
     check_square("inv", a)
     work, result = work_dtypes(a)
-    return _raising("Singular matrix", torch.linalg.inv, cast(a, work)).to(result)
+    return _in_rows(_raising("Singular matrix", torch.linalg.inv, cast(a, work)), result)
 
 
 @function("linalg.inv", kind=Kind.LIBRARY)
@@ -128,7 +133,7 @@ def _solved(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         raise
     a, right = a.expand(*lead, *a.shape[-2:]), right.expand(*lead, *right.shape[-2:])
     x = _raising("Singular matrix", torch.linalg.solve, a, right)
-    return (x.squeeze(-1) if vector else x).to(result)
+    return x.squeeze(-1).to(result) if vector else _in_rows(x, result)
 
 
 @function("linalg.solve", kind=Kind.LIBRARY)
@@ -201,7 +206,7 @@ def cholesky(a: Array, /, *, upper: bool = False):
     check_square("cholesky", a)
     work, result = work_dtypes(a)
     says = "Matrix is not positive definite"
-    return _raising(says, torch.linalg.cholesky, cast(a, work), upper=upper).to(result)
+    return _in_rows(_raising(says, torch.linalg.cholesky, cast(a, work), upper=upper), result)
 
 
 @function("linalg.qr")
@@ -217,9 +222,10 @@ def qr(a: Array, mode: str = "reduced"):
     a = cast(a, work)
     if mode == "raw":
         h, tau = torch.geqrf(a)
-        return h.mT.to(result), tau.to(result)
+        return _in_rows(h, result).mT, tau.to(result)
     q, r = torch.linalg.qr(a, mode=mode)
-    return r.to(result) if mode == "r" else QRResult(q.to(result), r.to(result))
+    r = _in_rows(r, result)
+    return r if mode == "r" else QRResult(_in_rows(q, result), r)
 
 
 def singular_values(a: torch.Tensor, hermitian: bool = False) -> torch.Tensor:
@@ -252,6 +258,7 @@ def decomposed(a: torch.Tensor, full: bool, hermitian: bool = False) -> tuple:
         s = s.abs()
     else:
         u, s, vh = _raising("SVD did not converge", torch.linalg.svd, a, full_matrices=full)
+        u, vh = _in_rows(u, result), _in_rows(vh, result)
     return u.to(result), s.to(real_of(result)), vh.to(result)
 
 
@@ -283,7 +290,7 @@ def eigh(a: Array, UPLO: str = "L"):
     work, result = work_dtypes(a)
     says = "Eigenvalues did not converge"
     values, vectors = _raising(says, torch.linalg.eigh, cast(a, work), UPLO=uplo)
-    return EighResult(values.to(real_of(result)), vectors.to(result))
+    return EighResult(values.to(real_of(result)), _in_rows(vectors, result))
 
 
 @function("linalg.eigvalsh", kind=Kind.LIBRARY)
@@ -300,9 +307,9 @@ def _as_real(result: torch.dtype, values: torch.Tensor, *more: torch.Tensor) -> 
     """Complex; real where NumPy's are if every eigenvalue of a real matrix is real."""
     if not result.is_complex:
         if _REAL_EIG and bool((values.imag == 0).all()):
-            return tuple(t.real.clone().to(result) for t in (values, *more))
+            return tuple(_in_rows(t.real, result) for t in (values, *more))
         result = result.to_complex()
-    return tuple(t.to(result) for t in (values, *more))
+    return tuple(_in_rows(t, result) for t in (values, *more))
 
 
 @function("linalg.eig", kind=Kind.LIBRARY)

@@ -168,7 +168,7 @@ def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
     n = len(condlist)
     for cond, choice in reversed(list(zip(parts[:n], parts[n:-1], strict=True))):
         result = choose_by(cond, choice, result)
-    return result
+    return result.contiguous()  # in NumPy it is an array by rows that is written to
 
 
 # by index

@@ -8,6 +8,7 @@ import gc
 import queue
 import threading
 import types
+import unittest.mock
 import weakref
 
 import numpy as np
@@ -267,6 +268,39 @@ def test_names_of_numpy_and_of_helpers_are_themselves_afterwards():
         assert type(o.rng) is np.random.Generator
         assert type(o.r) is range
         assert o.inner["xp"][0] is np
+
+
+def test_what_is_put_into_modules_is_itself_afterwards(monkeypatch):
+    mine = types.ModuleType("of_the_user")
+    mine.helper = lambda x: x + 1
+    monkeypatch.setitem(globals(), "mine", mine)
+    norm, total = np.linalg.norm, np.sum
+
+    def f(x):
+        kept, np.linalg.norm = np.linalg.norm, max
+        np.linalg.norm = kept
+        mine.f, mine.xp = np.sin, np
+        del mine.helper
+        with unittest.mock.patch.object(np, "sum", len):
+            inside = np.sum(x)
+        with unittest.mock.patch.object(mine, "f", np.cos):
+            cos = mine.f(x)
+        return inside, np.sum(x), cos, vars(np)["prod"](x), vars(mine)["f"](x)
+
+    try:
+        got = compiled(f)[0](data(3))
+        assert (np.linalg.norm, np.sum) == (norm, total)
+        assert np.linalg.norm is norm
+        assert np.sum is total
+    finally:
+        np.linalg.norm, np.sum = norm, total
+    x = data(3)
+    assert got[0] == 3
+    for value, expected in zip(got[1:], (x.sum(), np.cos(x), x.prod(), np.sin(x)), strict=True):
+        np.testing.assert_allclose(value, expected)
+    assert mine.f is np.sin
+    assert mine.xp is np
+    assert not hasattr(mine, "helper")
 
 
 @pytest.mark.parametrize(

@@ -316,6 +316,29 @@ def test_real_and_imaginary_parts_are_written_through():
     check(f, data(6, dtype=np.complex128))
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        np.linalg.inv,
+        np.linalg.cholesky,
+        lambda x: np.linalg.solve(x, x + 1),
+        lambda x: np.linalg.svd(x)[2],
+        lambda x: np.fft.fft(x, axis=0),
+        np.fft.fft2,
+        lambda x: np.gradient(x)[0],
+        lambda x: np.select([x.T > 1], [x.T]),
+    ],
+)
+def test_what_numpy_lays_by_rows_has_views(made):
+    def f(x):
+        y = made(x)
+        flat = y.ravel()
+        flat[1] = 7
+        return y, flat, y.view("f4")
+
+    check(f, data(4, 4) @ data(4, 4).T + 4 * np.eye(4), new=False, rtol=1e-6)
+
+
 def test_views_of_another_dtype():
     def f(x):
         b = x.view(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -110,3 +111,10 @@ def test_out():
 @settings(max_examples=60, deadline=None)
 def test_any_length(m, n, name, dtype):
     assert_matches(f"fft.{name}", data(dtype, (m,)), n, rtol=1e-9)
+
+
+def test_layout():
+    """By rows, as NumPy's, whatever axes are transformed."""
+    x = torch.empty((3, 4, 5), device="meta")
+    for made in (shim.fft.fft(shim.ndarray(x), axis=0), shim.fft.rfftn(shim.ndarray(x))):
+        assert made.flags.c_contiguous

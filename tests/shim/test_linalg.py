@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -284,3 +285,22 @@ def test_the_rank_of_least_squares(rcond):
         want = np.linalg.lstsq(a, np.ones(3), rcond=rcond)
         got = shim.linalg.lstsq(to_shim(a), to_shim(np.ones(3)), rcond=rcond)
         assert int(from_shim(got[2])) == want[2], small
+
+
+@pytest.mark.parametrize("dtype", "fD")
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3)], ids=str)
+def test_layout(dtype, shape):
+    """By rows, as NumPy's: `ravel` is a view."""
+    a = positive(dtype, shape)
+    for name in ("inv", "cholesky", "qr", "svd", "eigh", "eig", "solve"):
+        args = (a, a) if name == "solve" else (a,)
+        for traced in (
+            to_shim(args),
+            tuple(shim.ndarray(torch.tensor(x, device="meta")) for x in args),
+        ):
+            if name in ("eig",) and traced[0].tensor.is_meta:
+                continue  # whether it is real hangs on the data
+            ours, theirs = getattr(shim.linalg, name)(*traced), getattr(np.linalg, name)(*args)
+            ours, theirs = (x if isinstance(x, tuple) else (x,) for x in (ours, theirs))
+            for x, y in zip(ours, theirs, strict=True):
+                assert x.flags.c_contiguous == y.flags.c_contiguous, name

@@ -307,15 +307,29 @@ class RecordingModules:
             module._renew()
 
 
+# The dictionary in which a module looks its names up, whatever its class says.
+_kept: Callable[[types.ModuleType], dict] = vars(types.ModuleType)["__dict__"].__get__
+
+
 class RecordingModule(types.ModuleType):
     """A NumPy module with its functions recorded; everything else is NumPy's own.
 
     _seen: what the attributes in its dictionary stand for.
     """
 
+    __slots__ = ("__np_compile_real__", "_modules", "_prefix", "_seen")
+
     def __init__(self, real: types.ModuleType, prefix: str, modules: RecordingModules):
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__.update(__np_compile_real__=real, _prefix=prefix, _modules=modules, _seen={})
+        parts = {
+            "__np_compile_real__": real, "_prefix": prefix, "_modules": modules, "_seen": {},
+        }  # fmt: skip
+        for name, part in parts.items():
+            types.ModuleType.__setattr__(self, name, part)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        return vars(self.__np_compile_real__)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self.__np_compile_real__, name)
@@ -327,22 +341,24 @@ class RecordingModule(types.ModuleType):
         if given is value and capture is not None:  # it may be the user's own
             given = capture.substitution.value(value)
         self._seen[name] = value
-        self.__dict__[name] = given
+        _kept(self)[name] = given
         return given
 
     def _renew(self) -> None:
         seen, real = self._seen, vars(self.__np_compile_real__)
         for name in [k for k, value in seen.items() if real.get(k, seen) is not value]:
             del seen[name]
-            self.__dict__.pop(name, None)
+            _kept(self).pop(name, None)
 
     def __setattr__(self, name: str, value: Any) -> None:
+        capture = current()
+        value = real_of(value) if capture is None else capture.substitution.real(value)
         setattr(self.__np_compile_real__, name, value)
-        self.__dict__.pop(name, None)
+        _kept(self).pop(name, None)
 
     def __delattr__(self, name: str) -> None:
         delattr(self.__np_compile_real__, name)
-        self.__dict__.pop(name, None)
+        _kept(self).pop(name, None)
 
     def __dir__(self) -> list[str]:
         return dir(self.__np_compile_real__)

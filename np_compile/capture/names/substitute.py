@@ -504,7 +504,7 @@ class Substitution:
     def real(self, x: Any) -> Any:
         """What x stands for, x itself where it is nothing that was put in a place."""
         if isinstance(x, _ModuleProxy):
-            return x.__dict__["_np_compile_parts"][0]
+            return x._np_compile_parts[0]
         if type(x) in (types.FunctionType, functools.partial):
             found = self._copied.get(id(x))
             if found is not None:
@@ -626,22 +626,32 @@ class Substitution:
 class _ModuleProxy(types.ModuleType):
     """A module of the user's or of another library, with its functions substituted."""
 
+    __slots__ = ("_np_compile_parts",)
+
     def __init__(self, real: types.ModuleType, substitution: Substitution):
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["_np_compile_parts"] = (real, substitution)
+        types.ModuleType.__setattr__(self, "_np_compile_parts", (real, substitution))
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        return vars(self._np_compile_parts[0])
 
     def __getattr__(self, name: str) -> Any:
-        real, substitution = self.__dict__["_np_compile_parts"]
+        real, substitution = self._np_compile_parts
         value = getattr(real, name)
         if substitution.names.of_one_call(value):
             return substitution.names.array(value)
         return substitution.value(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self.__dict__["_np_compile_parts"][0], name, value)
+        real, substitution = self._np_compile_parts
+        setattr(real, name, substitution.real(value))
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._np_compile_parts[0], name)
 
     def __dir__(self) -> list[str]:
-        return dir(self.__dict__["_np_compile_parts"][0])
+        return dir(self._np_compile_parts[0])
 
 
 # Python 3.13 takes more by name.
