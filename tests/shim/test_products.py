@@ -143,9 +143,11 @@ def test_a_list_of_nothing_has_the_dtype_of_the_first_operand(empty):
         assert_same(shim.dot(a, empty), np.dot(a, empty))
         assert_same(shim.dot(empty, a), np.dot(empty, a))
     x = np.zeros(0, "i2")
-    assert_same(to_shim(x).dot(empty), x.dot(empty))
+    if np.ndim(empty) == 1:
+        assert_same(to_shim(x).dot(empty), x.dot(empty))
     assert_matches("dot", x, [x])
-    assert_matches("linalg.multi_dot", [np.ones((2, 2), "f"), np.zeros((2, 0), "f"), [[], []]])
+    three = [np.ones((2, 2), "f"), np.zeros((2, 0), "f"), np.zeros((0, 1))]
+    assert_matches("linalg.multi_dot", three)
     assert_matches("linalg.multi_dot", iter([x, x]))
     assert_matches("linalg.multi_dot", np.ones((3, 2, 2)))
 
