@@ -93,7 +93,6 @@ def nested(zs):
 
 
 def steps(z):
-    """Strides, of axes along which there is a step."""
     return [s for s, n in zip(z.strides, z.shape) if n > 1 and z.size]
 
 
