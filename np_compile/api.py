@@ -152,6 +152,8 @@ class Compiled(Made):
     def _placed(self, device: torch.device, args: tuple, kwargs: dict) -> Any:
         """As a call, on NumPy's arrays under a device context: there, or where it is quicker."""
         places, budget = self._options.places, self._options.budget
+        if places.makes_tensors:
+            return self._alone(args, kwargs)
         if places.on_host(args, kwargs):
             with on_the_host():
                 return self(*args, **kwargs)

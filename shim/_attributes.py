@@ -61,7 +61,7 @@ def as_part(value: Any, dtype: np.dtype, as_array: Callable[[Any], Any]) -> Any:
     which may be cast in any way."""
     if not _ARRAYS_ARE_MADE:
         return value
-    if type(value) is complex:
+    if type(value) is complex and dtype.kind != "b":  # of which both parts count
         value = value.real
     if isinstance(value, _NUMBERS) and dtype.kind in "fc":
         return value

@@ -12,7 +12,7 @@ from ._apply import NUMBERS, call, inexact, is_nan, readable
 from ._assigned import upheld
 from ._dtypes import TO_NUMPY, NotSupported, result_type, torch_dtype
 from ._normalize import Array, Operand, Static, function
-from ._shapes import let_numpy_warn
+from ._quiet import warn
 from ._unsigned import cast, order_key
 
 
@@ -121,7 +121,7 @@ def _accumulate(where: torch.Tensor, size: int, weights: torch.Tensor | None) ->
 def _subtractable(a: torch.Tensor) -> torch.Tensor:
     """The data flat, bools as numbers, of which NumPy warns."""
     if a.dtype is torch.bool:
-        let_numpy_warn(np.histogram_bin_edges, np.zeros(1, bool))
+        warn(f"Converting input from bool to {np.uint8} for compatibility.")
         a = a.to(torch.uint8)
     return a.reshape(-1)
 

@@ -169,7 +169,7 @@ def _slice(s: slice, n: int, flipped: bool) -> tuple[slice, bool]:
         return _FULL, flipped
     start, step, length = span(_whole(s.start), _whole(s.stop), _whole(s.step), n)
     if length == 0:
-        return slice(0, 0), False
+        return slice(0, 0), flipped
     last = start + (length - 1) * step
     if flipped:
         start, last, step = n - 1 - start, n - 1 - last, -step

@@ -13,9 +13,9 @@ import torch
 
 from ._dtypes import TO_NUMPY, NotSupported
 from ._matmul import conjugate
-from ._ndarray import ndarray, scalar_tensor
-from ._normalize import Array, Arrays, NoValue, Operand, Raw, Static, View, function
-from ._products import _exactly_into, dot_tensors, matrix_product
+from ._ndarray import as_tensor, ndarray, scalar_tensor
+from ._normalize import Array, NoValue, Operand, Raw, Static, View, function
+from ._products import _exactly_into, beside, dot_tensors, matrix_product
 from ._shapes import common_shape, concrete, let_numpy_raise, stand_in
 from ._table import Kind
 from ._unsigned import cast
@@ -442,7 +442,7 @@ def _best_splits(sizes: list[int]) -> dict:
 
 
 @function("linalg.multi_dot")
-def multi_dot(arrays: Arrays, *, out: Raw = None):
+def multi_dot(arrays: Raw, *, out: Raw = None):
     """The product of several matrices, in the cheapest order; the ends may be vectors.
 
     Errors: ValueError for fewer than two, or shapes not aligned; LinAlgError.
@@ -450,9 +450,10 @@ def multi_dot(arrays: Arrays, *, out: Raw = None):
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     if len(arrays) == 2:
-        return _exactly_into(out, dot_tensors(*arrays))
-    first, last = arrays[0].dim(), arrays[-1].dim()
-    chain = list(arrays)
+        a = as_tensor(arrays[0])
+        return _exactly_into(out, dot_tensors(a, beside(a, arrays[1])))
+    chain = [as_tensor(x) for x in arrays]
+    first, last = chain[0].dim(), chain[-1].dim()
     if first == 1:
         chain[0] = chain[0].unsqueeze(0)
     if last == 1:

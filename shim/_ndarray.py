@@ -435,6 +435,8 @@ class _Writable:
         self.owner = a
         interface = dict(a.__array_interface__)
         interface["data"] = (interface["data"][0], False)
+        if not a.size:  # that of what is contiguous leaves them out
+            interface["strides"] = a.strides
         self.__array_interface__ = interface
 
 
@@ -456,8 +458,10 @@ def share_numpy(a: np.ndarray) -> ndarray:
     if readonly:
         a = np.asarray(_Writable(a))  # of which a single element has a positive stride
     flip = tuple(i for i, s in enumerate(a.strides) if s < 0)
-    if flip:
+    if flip and a.size:
         a = np.flip(a, flip)
+    elif flip:  # as slices of nothing have the steps of what they are parts of
+        a = np.ndarray(a.shape, a.dtype, a, 0, tuple(map(abs, a.strides)))
     if a.dtype.char in "lLqQ" and np.dtype(a.dtype.str).char != a.dtype.char:
         a = a.view(np.dtype(a.dtype.str))
     x = ndarray(torch.from_numpy(a), flip)

@@ -264,7 +264,7 @@ _OF_BLAS = frozenset((torch.float32, torch.float64, torch.complex64, torch.compl
 
 
 def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
-    """`out=` of dot: no casts, no broadcasting, C order."""
+    """`out=` of dot: no casts, no broadcasting, C order. One number is also a result of its own."""
     if out is None:
         return ndarray(result, (), result.dim() == 0)
     if type(out) is not ndarray:
@@ -290,18 +290,29 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
         )
     before_write(out)
     out._t.copy_(result)
-    return out
+    return out if result.dim() else ndarray(result, (), True)
+
+
+def beside(a: torch.Tensor, b: Any) -> torch.Tensor:
+    """The second operand of a product: a list that tells of no dtype has that of the first."""
+    t = as_tensor(b)
+    return cast(t, a.dtype) if _holds_nothing(b) else t
+
+
+def _holds_nothing(x: Any) -> bool:
+    return isinstance(x, (list, tuple, range)) and all(map(_holds_nothing, x))
 
 
 @function(method=True)
-def dot(a: Array, b: Array, out: Raw = None):
+def dot(a: Array, b: Raw, out: Raw = None):
     """Sum over the last axis of `a` and the second to last of `b`. ValueError if not aligned."""
-    return _exactly_into(out, dot_tensors(a, b))
+    return _exactly_into(out, dot_tensors(a, beside(a, b)))
 
 
 @function()
-def inner(a: Array, b: Array, /):
+def inner(a: Array, b: Raw, /):
     """Sum over the last axes of both. ValueError where they differ."""
+    b = beside(a, b)
     a, b = _as_pair(a, b, result_type(a.dtype, b.dtype))
     if a.dim() == 0 or b.dim() == 0:
         return _scaled(a, b)
@@ -309,8 +320,9 @@ def inner(a: Array, b: Array, /):
 
 
 @function()
-def vdot(a: Array, b: Array, /):
+def vdot(a: Array, b: Raw, /):
     """Sum of conj(a) * b over all elements: a scalar. ValueError for sizes that differ."""
+    b = beside(a, b)
     a, b = _as_pair(a.reshape(-1), b.reshape(-1), result_type(a.dtype, b.dtype))
     if a.shape != b.shape:
         let_numpy_raise(np.vdot, np.zeros(tuple(a.shape)), np.zeros(tuple(b.shape)))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ._dtypes import TO_NUMPY, WIDER, torch_dtype
+from ._assigned import assigned
+from ._dtypes import TO_NUMPY, WIDER, Weak, torch_dtype
 from ._index_plan import has_data
 from ._ndarray import scalar_tensor
 from ._ufunc_table import BY_NAME, loop
@@ -121,7 +122,10 @@ def reduce_engine(
     if initial is NoValue:
         identity = _constant(identity_of(name, work), work, tensor)
     elif initial is not None:
-        start = scalar_tensor(initial, work).to(tensor.device)
+        if type(initial) in (Weak, float, complex):  # has to fit, as what is stored
+            start = assigned(initial, work, tensor.device)
+        else:
+            start = scalar_tensor(initial, work).to(tensor.device)
         if start.dim():
             raise ValueError("setting an array element with a sequence.")
         identity = _constant(identity_of(name, work), work, tensor)

@@ -163,6 +163,10 @@ def select(condlist: Arrays, choicelist: Operands, default: Operand = 0):
         if cond.dtype is not torch.bool:
             raise TypeError(f"invalid entry {i} in condlist: should be boolean ndarray")
     choices = promoted(*choicelist, default, device=condlist[0].device, convert=wrapped)
+    for given, choice in zip(choicelist, choices, strict=False):
+        if not isinstance(given, torch.Tensor):  # NumPy makes an array of it, which it casts
+            number = np.zeros(1, TO_NUMPY[operand_tensor(given).dtype])
+            let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[choice.dtype]), number)
     parts = broadcast(*condlist, *choices)
     result = parts[-1].clone()
     n = len(condlist)

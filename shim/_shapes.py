@@ -115,15 +115,19 @@ def signed_strides(a: ndarray) -> np.ndarray:
 
 def is_c_contiguous(a: ndarray) -> bool:
     """Whether the elements lie in memory in the order of the last axis first."""
-    return a._t.is_contiguous() and all(a._t.shape[d] <= 1 for d in a._flip)
+    return a._t.is_contiguous() and not _steps_back(a)
 
 
 def is_f_contiguous(a: ndarray) -> bool:
     """Whether the elements lie in memory in the order of the first axis first."""
     t = a._t
-    return t.permute(reversed_axes(t.dim())).is_contiguous() and all(
-        t.shape[d] <= 1 for d in a._flip
-    )
+    return t.permute(reversed_axes(t.dim())).is_contiguous() and not _steps_back(a)
+
+
+def _steps_back(a: ndarray) -> bool:
+    """Whether one element lies before another that comes first."""
+    shape = a._t.shape
+    return any(shape[d] > 1 for d in a._flip) and 0 not in shape
 
 
 def reversed_axes(n: int) -> tuple[int, ...]:

@@ -339,7 +339,8 @@ def broadcast_arrays(*args: View, subok: bool = False):
 
 
 def flipped(m: ndarray, axes: tuple[int, ...]) -> ndarray:
-    """A view read backwards along these axes."""
+    """A view read backwards along these axes, if they have elements."""
+    axes = tuple(d for d in axes if m._t.shape[d])
     return viewed(m, m._t.view_as(m._t), tuple(sorted(set(m._flip) ^ set(axes))))
 
 

@@ -195,7 +195,19 @@ class Foreign(Maker):
                     self.put(line)
         else:
             for line in text.split("; "):
-                self.put(line)
+                self.line_of(line)
+
+    def line_of(self, text: str) -> None:
+        into = re.fullmatch(r"np\.power\(.*, out=([^,]*)(, .*)?\)", text)
+        if into is None:
+            self.put(text)
+            return
+        with self.block("try:"):
+            self.put(text)
+        # Of integers to negative powers NumPy leaves there what it had in a buffer.
+        with self.block("except ValueError:"):
+            self.put(f"{into[1]}[...] = 0")
+            self.put("raise")
 
     def source(self) -> str:
         """The module."""

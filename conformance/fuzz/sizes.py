@@ -83,7 +83,8 @@ STATEMENTS = [
     ("for j in range(1, len(x)):", "    x[j] += x[j - 1] * 0.25"),
     ("for j in range(len(r)):", "    r[j:] -= r[j] * 0.125"),
     ("for j in range(0, len(x), 3):", "    s += x[j : j + 3].sum()"),
-    ("while len(r) > 4:", "    r = r[::2] + n"), ("while s < n:", "    s += 1", "    r = r + s"),
+    ("while len(r) > 4:", "    r = r[::2] + n"),
+    ("while s < n + 0.3:", "    s += 1", "    r = r + s"),  # sums come near to quarters, not to it
     ("while k > 0:", "    k //= 2", "    r = np.append(r, k)"), ("for v in y:", "    s += v"),
     ("for j, v in enumerate(x):", "    s += v * j"), ("for a, b in zip(x, y):", "    s += a * b"),
     ("rows = [x, y, r]", "s += sum(len(v) for v in rows)"),

@@ -207,6 +207,7 @@ def _once(
             if capture.awaited is None:
                 vain = capture.device is None or decide.is_small(capture.count, capture.bytes)
             options.places.note(args, kwargs, vain, capture.count, capture.bytes)
+            options.places.makes_tensors |= substitution.uses_torch()
         if choice is not None:
             choice.awaited = capture.awaited
         options.budget.awaits(capture.awaited)

@@ -494,8 +494,6 @@ class _Call:
         kind = view[1] if type(view) is tuple else out[view].i
         if same and moved == 0 and not kind:
             return base
-        if 0 in shape:
-            return base.reshape(-1)[:0].reshape(shape) if base.size else np.empty(shape, dtype)
         key = (owner, buf if owner < 0 else 0, dtype, shape, steps, moved, kind)
         found = self._views.get(key)
         if found is None:
@@ -659,6 +657,9 @@ def _alike(shape: tuple, a: tuple, b: tuple) -> bool:
 
 def _view(base: np.ndarray, dtype: np.dtype, shape: tuple, moved: int, steps: tuple) -> np.ndarray:
     """A part of an array's memory, `moved` bytes from its first element."""
+    if 0 in shape:  # where it begins is nowhere
+        nothing = base[:0] if base.ndim else base.reshape(1)[:0]
+        return np.ndarray(shape, dtype, nothing, 0, steps)
     made = np.lib.stride_tricks.as_strided(base, shape, steps, writeable=is_writeable(base))
     if moved or base.dtype != dtype:
         low = base

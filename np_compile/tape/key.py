@@ -222,7 +222,12 @@ _BOUNDS = frozenset((int, type(None)))
 
 
 def _is_number(x: Any) -> bool:
-    return type(x) in _BOUNDS or type(x) is Size or issubclass(type(x), np.integer)
+    return type(x) in _BOUNDS or type(x) is Size or _is_integral(type(x))
+
+
+def _is_integral(kind: type) -> bool:
+    """Whether it is a class of NumPy's integers, of which timedelta64 is a subclass."""
+    return issubclass(kind, np.integer) and not issubclass(kind, np.timedelta64)
 
 
 def slices_piece(ints: list[int], shape: tuple[int, ...], key: Any) -> tuple | None:
@@ -284,9 +289,7 @@ def encode_index(capture: Any, shape: tuple[int, ...], key: Any) -> tuple | None
     Starts of slices and integers become parameters, made positive; lengths stay in the key.
     """
     stand_in = capture.array_type  # one says that it is a NumPy scalar, and has no value yet
-    items = [
-        int(k) if type(k) is not stand_in and isinstance(k, np.integer) else k for k in _items(key)
-    ]
+    items = [int(k) if _is_integral(type(k)) else k for k in _items(key)]
     taken = [_axes_taken(k, stand_in) for k in items]
     if None in taken or sum(k is Ellipsis for k in items) > 1:
         return None

@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 import torch
 from scipy import ndimage
+from torch import ones as _ones
+from torch.utils._device import DeviceContext
 
 import np_compile
 from np_compile import api, config
@@ -228,6 +230,33 @@ def test_what_a_device_is_of_no_use_to_does_not_go_there_any_more(f):
         assert places.on_host((x,), {})
         fast(np.ones(3000))
         assert places.vain == 3
+
+
+def _is_under_a_device():
+    modes = torch.overrides._get_current_function_mode_stack()
+    return any(isinstance(m, DeviceContext) for m in modes)
+
+
+def _tensor_beside(x):
+    return float(x.sum()), torch.ones(2).sum().item(), _is_under_a_device()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        _tensor_beside,
+        lambda x: (_tensor_beside(x), len(x)),
+        lambda x: (float(x.sum()), _ones(2).sum().item(), _is_under_a_device()),
+    ],
+)
+def test_tensors_that_the_function_makes_are_on_the_device_in_each_call(f):
+    fast = np_compile.compile(f)
+    with config.patch(plain="never"):
+        for n in (3, 3, 4, 5):
+            assert fast(np.ones(n)) == f(np.ones(n))
+    with config.patch(compile_in="call"):
+        for _ in range(12):
+            assert fast(np.ones(3)) == f(np.ones(3))
 
 
 @pytest.mark.parametrize("slow", ["device", "host"])

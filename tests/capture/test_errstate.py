@@ -453,10 +453,22 @@ def too_few_for_a_variance(x):
     return np.var(x, ddof=len(x)), np.cov(x, ddof=4) + 1, np.nanstd(x.astype(int), ddof=9)
 
 
+def counts_of_bools(x):
+    edges = np.histogram_bin_edges(x, [0.0, 0.5, 2.0])
+    return np.histogram(x)[0] + 1, np.histogram(x, edges, density=True), edges
+
+
 @pytest.mark.parametrize(
-    ("f", "x"), [(means_of_nothing, np.ones((0, 3))), (too_few_for_a_variance, np.ones(3))]
+    ("f", "x"),
+    [
+        (means_of_nothing, np.ones((0, 3))),
+        (too_few_for_a_variance, np.ones(3)),
+        (counts_of_bools, np.ones(3, bool)),
+        (counts_of_bools, np.ones((), bool)),
+        (counts_of_bools, np.ones((2, 0), bool)),
+    ],
 )
-def test_warnings_that_follow_from_shapes(f, x):
+def test_warnings_that_follow_from_shapes_and_dtypes(f, x):
     """No kernel computes what NumPy warns of whatever the data are."""
     fast = np_compile.compile(f, backend="eager")
     for _ in range(3):
@@ -468,7 +480,7 @@ def test_warnings_that_follow_from_shapes(f, x):
         assert [(w.filename, w.lineno) for w in given] == [(w.filename, w.lineno) for w in wanted]
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            with pytest.raises(RuntimeWarning, match=r"Degrees|Mean"):
+            with pytest.raises(RuntimeWarning, match=r"Degrees|Mean|Converting"):
                 fast(x)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

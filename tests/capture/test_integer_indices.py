@@ -110,3 +110,26 @@ def test_a_slice_takes_no_float_that_equals_an_integer(stop: np.generic) -> None
     assert fast(np.arange(3.0), int(stop)).tolist() == f(np.arange(3.0), int(stop)).tolist()
     with pytest.raises(TypeError, match="slice indices must be integers"):
         fast(np.arange(3.0), stop)
+
+
+@pytest.mark.parametrize("span", [np.timedelta64(2, "D"), np.timedelta64(1)], ids=str)
+def test_a_span_of_time_is_no_index(span: np.timedelta64, recorded: None) -> None:
+    """Though its class is a subclass of NumPy's integers."""
+
+    def f(x, k):
+        keys = (k, (k,), (k, ...), slice(k, None), slice(None, k), slice(None, None, k))
+        found = []
+        for key in keys:
+            for a in (x + 1, x[0, 0].copy()[()] if x.ndim == 2 else x[0].copy()):
+                try:
+                    found.append(np.asarray(a)[key])
+                except (IndexError, TypeError) as e:
+                    found.append((type(e).__name__, str(e)))
+        try:
+            x[k] = 1
+        except IndexError as e:
+            found.append(str(e))
+        return found, x
+
+    for x in (np.ones(3), np.ones((3, 2))):
+        check(f, x, span)

@@ -43,6 +43,8 @@ STORES = {
     "full": "x = np.full(3, v, dtype=x.dtype)",
     "full_like": "x = np.full_like(x, v)",
     "copyto": "np.copyto(x, v, casting='unsafe')",
+    "start of a sum": "x = np.sum(x, initial=v)",
+    "start of a maximum": "x = np.maximum.reduce(x, initial=v)",
     "scalar of the data": "x[1:] = x.mean() * v",
     "element of the data": "x[4] = (x * 1.0)[2] * v",
     "integer of the data": "x[1:3] = x.sum() * 40",

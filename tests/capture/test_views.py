@@ -448,6 +448,22 @@ def test_views_of_results_across_a_loop():
     check(f, data(6), 14)
 
 
+@pytest.mark.parametrize("loops", ["recorded", "whole"])
+def test_empty_views_that_run_backwards(loops):
+    def f(x, n):
+        k = int(x.argmax()) + n  # is data
+        rest = x[k:]
+        return rest, rest + 1, rest[::-1].strides, rest.flags.c_contiguous
+
+    def given(x):
+        return x * 2, x[::-1], x.strides, np.cumsum(x)
+
+    with np_compile.config.patch(loops=loops, plain="never"):
+        for x in (np.arange(3.0)[::-1], np.arange(12.0).reshape(3, 4)[::-1, ::-1]):
+            check(f, x, 3)
+            check(given, x[3:])
+
+
 def test_empty_views_and_zero_strides():
     def f(x):
         v = x[4:2]

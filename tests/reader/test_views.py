@@ -252,6 +252,24 @@ def largest_by_key(x):
     return best
 
 
+SEALED = np.ones((2, 3))
+SEALED.flags.writeable = False
+
+
+def views_of_nothing(x, n):
+    t = x
+    for k in range(n):
+        t = x[k + 3 :].T
+    return t, x[:, 1:1], x[::-1][:0]
+
+
+def parts_of_nothing(z, n):
+    re = z.real
+    for k in range(n):
+        re = z[k:k].real
+    return re, z[1:1].imag
+
+
 def items_by_pairs(m, n):
     total = 0.0
     for k in range(n):
@@ -294,6 +312,9 @@ CASES = [
     exact(largest_by_key, (X,)),
     exact(folded, (np.arange(5) % 3 > 0,), (np.arange(7) % 3 > 0,), (np.arange(13) % 3 > 0,)),
     exact(folded_columns, (M33.copy(),)),
+    exact(views_of_nothing, (M, 3), (SEALED, 2), (M[:0], 2), (M[:, :0], 1)),
+    exact(views_of_nothing, (SEALED[:0], 2), (SEALED[:, :0], 1)),
+    exact(parts_of_nothing, (Z, 2), (Z[:0], 2), (SEALED[0, :0].astype("c16"), 1)),
     exact(items_by_pairs, (M, 4), (SPREAD.T, 5), (M.astype("f4"), 2)),
     exact(items_counted_flat, (M, 4), (SPREAD.T, 5), (M, 10), refused="by 1 indices"),
     exact(items_counted_flat, (X, 3), (X[::-1], 2), (X, 4)),

@@ -198,8 +198,8 @@ def test_attributes():
     assert_same(c, np.full((2, 3), 7 + 0j))
     a.real = 1
     assert_same(a, np.ones((2, 3)))
-    for value in (2 - 1j, [1j, 2, 0.5], -1, np.complex64(3 + 1j)):
-        for x in (X.copy(), z.copy(), X.astype("H")):
+    for value in (2 - 1j, 3j, [1j, 2, 0.5], -1, np.complex64(3 + 1j)):
+        for x in (X.copy(), z.copy(), X.astype("H"), X > 0):
             a = to_shim(x)
             with quiet():  # NumPy drops the imaginary part
                 try:

@@ -121,6 +121,37 @@ def test_dot_out():
     assert to_shim(a).dot(to_shim(b)).shape == (2, 4)
 
 
+def test_out_of_one_number_is_not_the_result():
+    a = data("d", (3,))
+    for compute in (
+        lambda m, x, out: m.dot(x, x, out=out),
+        lambda m, x, out: x.dot(x, out),
+        lambda m, x, out: m.linalg.multi_dot([x, x], out=out),
+    ):
+        got, expected = to_shim(np.zeros(())), np.zeros(())
+        assert_same(compute(shim, to_shim(a), got), compute(np, a, expected))
+        assert_same(got, expected)
+
+
+@pytest.mark.parametrize("empty", [[], (), range(0), [[]], [(), []]], ids=str)
+def test_a_list_of_nothing_has_the_dtype_of_the_first_operand(empty):
+    for a in (np.zeros(0, "i4"), np.zeros((2, 0), "F"), np.zeros(0, "?"), np.ones(1)):
+        for name in ("dot", "inner", "vdot", "matmul"):
+            assert_matches(name, a, empty)
+        assert_matches("linalg.multi_dot", [a, empty])
+    for a in (np.int8(3), 2, 1.5):
+        assert_same(shim.dot(a, empty), np.dot(a, empty))
+        assert_same(shim.dot(empty, a), np.dot(empty, a))
+    x = np.zeros(0, "i2")
+    if np.ndim(empty) == 1:
+        assert_same(to_shim(x).dot(empty), x.dot(empty))
+    assert_matches("dot", x, [x])
+    three = [np.ones((2, 2), "f"), np.zeros((2, 0), "f"), np.zeros((0, 1))]
+    assert_matches("linalg.multi_dot", three)
+    assert_matches("linalg.multi_dot", iter([x, x]))
+    assert_matches("linalg.multi_dot", np.ones((3, 2, 2)))
+
+
 def test_integers_are_exact_by_limbs():
     for dtype in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
         limit = torch.iinfo(dtype)

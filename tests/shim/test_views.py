@@ -89,6 +89,34 @@ def check(a, name, *args, **kwargs):
             assert_same(ours, theirs)
 
 
+NOTHING = {
+    "cut": np.arange(3.0)[::-1][3:],
+    "rows": np.zeros((3, 4))[::-1, ::-1][3:],
+    "columns": np.zeros((3, 4))[:, ::-1][:, 4:],
+    "steps": np.zeros((3, 8))[3:, ::-2],
+    "fortran": np.zeros((3, 4), order="F")[::-1][:, 2:2],
+    "read-only": np.broadcast_to(1.0, (2, 3))[::-1][2:],
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_arrays_of_no_elements_that_run_backwards(name):
+    a = NOTHING[name]
+    ours = shim.from_numpy(a)
+    for f in (
+        lambda x: x, lambda x: x.T, lambda x: x[::-1], lambda x: x[..., ::-2], lambda x: x[..., 9:],
+        lambda x: x[()], lambda x: x[-1:-1],
+    ):  # fmt: skip
+        got, expected = f(ours), f(a)
+        assert (got.shape, got.strides) == (expected.shape, expected.strides)
+        assert got.flags.c_contiguous == expected.flags.c_contiguous
+        assert got.flags.f_contiguous == expected.flags.f_contiguous
+        assert got._readonly != expected.flags.writeable
+    assert shim.flip(ours).strides == np.flip(a).strides
+    assert_same(ours + 1, a + 1)
+    assert_same(shim.to_numpy(ours), a)
+
+
 CALLS = [
     ("reshape", (-1,)), ("reshape", (4, -1)), ("reshape", (2, 12)), ("reshape", (6, 4)),
     ("reshape", 24),

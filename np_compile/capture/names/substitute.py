@@ -526,6 +526,11 @@ class Substitution:
         """Whether code that was substituted uses a name, as a global or as an attribute."""
         return any(name in overlay.seen for overlay in self._overlays.values())
 
+    def uses_torch(self) -> bool:
+        """Whether such code comes to torch by a name."""
+        values = [x for overlay in self._overlays.values() for x in overlay.seen.values()]
+        return self.mentions("torch") or any(origin_of(x) == "torch" for x in values)
+
     # -- at each call -----------------------------------------------------------------------
 
     def enter(self) -> None:

@@ -69,11 +69,13 @@ class Kind:
 
 class Places:
     """What is known of one function. vain: calls in a row that went to the device in vain; size:
-    the largest of their arguments, in bytes."""
+    the largest of their arguments, in bytes. makes_tensors: whether it may make tensors itself,
+    which are on the device of the context, so that all its calls are under that."""
 
-    __slots__ = ("_kinds", "size", "vain")
+    __slots__ = ("_kinds", "makes_tensors", "size", "vain")
 
     def __init__(self) -> None:
+        self.makes_tensors = False
         self.vain = 0
         self.size = 0
         self._kinds: dict[int, Kind] = {}  # by the bits of the size
