@@ -98,7 +98,8 @@ class Budget:
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_took", "_tries", "_usual", "cold", "idle", "lent", "owed", "pause",
+        "_noted", "_seconds", "_took", "_tries", "_usual",
+        "_worked_before", "cold", "idle", "lent", "owed", "pause",
         "start", "turn", "worked",
     )  # fmt: skip
 
@@ -114,7 +115,7 @@ class Budget:
         self._tries = False  # whether the next call tries what has been compiled for it
         self._last = 0.0  # seconds that the last one cost
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
-        self.start = 0.0
+        self.start = self._worked_before = 0.0
         self.idle = False
         self._took = _PAUSE  # seconds of the last call as it stands
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
@@ -138,6 +139,7 @@ class Budget:
         self._begun += 1
         self._noted = self.owed
         self.idle = False
+        self._worked_before = time.thread_time()
         self.start = time.perf_counter()
 
     def ended(self) -> None:
@@ -148,7 +150,10 @@ class Budget:
             return
         self._tries = False
         if spent > 0:
-            _loan.spends(spent)
+            # What other processes took of the time, and workers, is not the attempt's.
+            seconds = time.perf_counter() - self.start
+            share = (time.thread_time() - self._worked_before) / max(seconds, _SHORTEST)
+            _loan.spends(spent * min(share, 1.0))
             self._attempts += 1
             self._last = spent
             if self._attempts <= _FIRST:
