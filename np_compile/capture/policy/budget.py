@@ -32,9 +32,10 @@ from np_compile.runtime.general import Job
 from np_compile.tape.node import Node
 
 from .estimates import likely_seconds
-from .loan import SECONDS, SHARE, Loan
+from .loan import SHARE, Loan
 
-ASKED = 60.0  # seconds that are lent where the user asked for the back end
+SECONDS = 0.5  # that are lent to a function at a time,
+ASKED = 60.0  # and where the user asked for the back end
 _FREE = 3  # programs that cost nothing: the bodies of some loops
 _RATE = 0.01  # seconds that a compile takes for each NumPy call, until it is known,
 _EXTRA = 10  # and a compile in itself is as long as one of so many calls

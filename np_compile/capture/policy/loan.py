@@ -1,11 +1,12 @@
 """What a program lends all its functions: seconds for what may turn out to gain nothing.
 
 A function's first attempts owe nothing (see `budget`), but a program has many functions, and
-each of these attempts takes its time. So there is one loan for all of them: half a second to begin
-with, and later a twentieth of the time that goes by, and what compiled calls were measured to gain.
-An attempt takes from it what it costs, and so does what workers do in Python meanwhile, as Python
-runs one thread at a time. While nothing is left, none begins but those that try what has been
-compiled; and no more is given to workers while what they have to do takes all of it.
+each of these attempts takes its time. So there is one loan for all of them, in seconds of a
+processor: some to begin with, and later a twentieth of the time that goes by, and what compiled
+calls were measured to gain. An attempt takes from it what it costs, and so does what workers do in
+Python meanwhile, as Python runs one thread at a time. While nothing is left, none begins but those
+that try what has been compiled; and no more is given to workers while what they have to do takes
+all of it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 
 from np_compile.runtime.general import Job
 
-SECONDS = 0.5  # that are lent to begin with, and at most
+LENT = 0.3  # seconds that are lent to begin with, and at most
 SHARE = 1 / 20  # of the time that goes by
 _RATE = 3e-3  # seconds that a worker takes for each NumPy call, until it is known
 _EARNED = 5e-2  # seconds that a function takes as it stands before it is lent any of that
@@ -24,7 +25,7 @@ class Loan:
     """What is left for a program's functions. Threads share it: a race costs some precision."""
 
     def __init__(self) -> None:
-        self._left = SECONDS
+        self._left = LENT
         self._used_up = False
         self._since: float | None = None  # until when time was counted; None: nothing was lent
         self._worked = Job.worked
@@ -35,7 +36,7 @@ class Loan:
         now, worked = time.perf_counter(), Job.worked
         if self._since is not None:
             more = SHARE * (now - self._since) - (worked - self._worked)
-            self._left = min(self._left + more, SECONDS)
+            self._left = min(self._left + more, LENT)
         self._since, self._worked = now, worked
         self._used_up |= self._left <= 0
         return self._left
@@ -54,7 +55,7 @@ class Loan:
 
     def gains(self, seconds: float) -> None:
         """Note what compiled calls have gained."""
-        self._left = min(self._left + seconds, SECONDS)
+        self._left = min(self._left + seconds, LENT)
 
     def has_workers(self) -> bool:
         """Whether workers may get more to do."""
