@@ -48,9 +48,9 @@ _NONE = -1  # the number of jobs that have ended, where no job's end matters
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
+_loan = Loan()  # of the program
 _OWN = 3  # functions of one code that have accounts of their own
 # How many functions were compiled of a code, and the account of those after the first.
-_loan = Loan()  # of the program
 _of_code: WeakKeyDictionary[CodeType, tuple[int, Budget | None]] = WeakKeyDictionary()
 _opening = threading.Lock()
 
@@ -99,9 +99,8 @@ class Budget:
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_took", "_tries", "_usual",
-        "_worked_before", "cold", "idle", "lent", "owed", "pause",
-        "start", "turn", "worked",
+        "_noted", "_seconds", "_took", "_tries", "_usual", "_worked_before", "cold", "idle",
+        "lent", "owed", "pause", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
