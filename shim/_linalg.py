@@ -15,7 +15,7 @@ from ._dtypes import TO_NUMPY, NotSupported
 from ._matmul import conjugate
 from ._ndarray import as_tensor, ndarray, scalar_tensor
 from ._normalize import Array, NoValue, Operand, Raw, Static, View, function
-from ._products import _exactly_into, beside, dot_tensors, matrix_product
+from ._products import _exactly_into, dot_tensors, matrix_product, operands
 from ._shapes import common_shape, concrete, let_numpy_raise, stand_in
 from ._table import Kind
 from ._unsigned import cast
@@ -450,8 +450,7 @@ def multi_dot(arrays: Raw, *, out: Raw = None):
     if len(arrays) < 2:
         raise ValueError("Expecting at least two arrays.")
     if len(arrays) == 2:
-        a = as_tensor(arrays[0])
-        return _exactly_into(out, dot_tensors(a, beside(a, arrays[1])))
+        return _exactly_into(out, dot_tensors(*operands(*arrays)))
     chain = [as_tensor(x) for x in arrays]
     first, last = chain[0].dim(), chain[-1].dim()
     if first == 1:

@@ -293,10 +293,16 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
     return out if result.dim() else ndarray(result, (), True)
 
 
-def beside(a: torch.Tensor, b: Any) -> torch.Tensor:
-    """The second operand of a product: a list that tells of no dtype has that of the first."""
-    t = as_tensor(b)
-    return cast(t, a.dtype) if _holds_nothing(b) else t
+# Whether a list of nothing as first operand has the dtype of the second, as from NumPy 2.5 on.
+_BOTH_WAYS = np.dot([], np.zeros(0, "i1")).dtype == np.int8
+
+
+def operands(a: Any, b: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Of a product: a list that tells of no dtype has that of the other one."""
+    s, t = as_tensor(a), as_tensor(b)
+    if _holds_nothing(b):
+        return s, cast(t, s.dtype)
+    return (cast(s, t.dtype) if _BOTH_WAYS and _holds_nothing(a) else s), t
 
 
 def _holds_nothing(x: Any) -> bool:
@@ -304,15 +310,15 @@ def _holds_nothing(x: Any) -> bool:
 
 
 @function(method=True)
-def dot(a: Array, b: Raw, out: Raw = None):
+def dot(a: Raw, b: Raw, out: Raw = None):
     """Sum over the last axis of `a` and the second to last of `b`. ValueError if not aligned."""
-    return _exactly_into(out, dot_tensors(a, beside(a, b)))
+    return _exactly_into(out, dot_tensors(*operands(a, b)))
 
 
 @function()
-def inner(a: Array, b: Raw, /):
+def inner(a: Raw, b: Raw, /):
     """Sum over the last axes of both. ValueError where they differ."""
-    b = beside(a, b)
+    a, b = operands(a, b)
     a, b = _as_pair(a, b, result_type(a.dtype, b.dtype))
     if a.dim() == 0 or b.dim() == 0:
         return _scaled(a, b)
@@ -320,9 +326,9 @@ def inner(a: Array, b: Raw, /):
 
 
 @function()
-def vdot(a: Array, b: Raw, /):
+def vdot(a: Raw, b: Raw, /):
     """Sum of conj(a) * b over all elements: a scalar. ValueError for sizes that differ."""
-    b = beside(a, b)
+    a, b = operands(a, b)
     a, b = _as_pair(a.reshape(-1), b.reshape(-1), result_type(a.dtype, b.dtype))
     if a.shape != b.shape:
         let_numpy_raise(np.vdot, np.zeros(tuple(a.shape)), np.zeros(tuple(b.shape)))

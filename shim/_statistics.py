@@ -384,8 +384,7 @@ def _interp(
 
 def _periodic(x, xp, fp, period):
     period = cast(operand_tensor(period, x.device), torch.float64)
-    need_data(period)
-    if bool(period == 0):
+    if readable(period) and bool(period == 0):
         raise ValueError("period must be a non-zero value")
     period = torch.abs(period)
     if xp.dim() != 1 or fp.dim() != 1:

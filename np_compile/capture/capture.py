@@ -143,7 +143,7 @@ class Capture:
         self.tensors_on: torch.device | None = None  # where those of the caller's lie
         self.begin_tree(device)
         self.known: dict[int, tuple[Any, Array]] = {}  # id of a caller's array -> its stand-in
-        # The same, of arrays that code outside has read. They are kept for nobody.
+        # By address, of arrays that code outside has read. They are kept for nobody.
         self.shown: WeakValueDictionary[int, Array] = WeakValueDictionary()
         self.moved: list[Array] = []  # roots whose master copy is on the device
         self.born: WeakValueDictionary[int, Array] = WeakValueDictionary()  # not the caller's

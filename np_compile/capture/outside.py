@@ -205,7 +205,7 @@ class _Taken:
                 return found[id(x)]
         if id(x) in self._given:
             return x
-        shown = self._c.shown.get(id(x.base.obj if type(x.base) is memoryview else x))
+        shown = self._c.shown.get(x.__array_interface__["data"][0]) if self._c.shown else None
         if shown is not None and _is_all_of(x, _whole(shown)):
             return shown
         made = self._window(x, self._args)
@@ -235,7 +235,9 @@ def _is_all_of(x: np.ndarray, a: Any) -> bool:
     """Whether it is an array, or what NumPy makes of its buffer."""
     if x is a:
         return True
-    alike = type(a) is np.ndarray and x.dtype == a.dtype and x.flags.writeable == a.flags.writeable
+    if type(a) is not np.ndarray or type(x.base) is not memoryview:
+        return False
+    alike = x.dtype == a.dtype and x.flags.writeable == a.flags.writeable
     return alike and (x.shape, x.strides, x.ctypes.data) == (a.shape, a.strides, a.ctypes.data)
 
 

@@ -578,18 +578,14 @@ def test_a_view_of_thousands_of_views(backend, monkeypatch):
 
 
 def test_an_error_that_data_tell_is_met_within_its_try_block():
-    def f(a, b, period):
+    def f(a, b):
         said = []
         try:
             said.append(np.isin(a, b, kind="table"))
         except RuntimeError as e:
             said.append(str(e))
-        try:
-            said.append(np.interp(a, [1.0, 2.0], [3.0, 4.0], period=period))
-        except ValueError as e:
-            said.append(str(e))
         return said, a + 1
 
     a, b = np.array([0, 0, 1, 1], "i2"), np.array([-128, 0, 127], "i1")
-    check(f, a, b, np.zeros(1)[0])
-    check(f, a, b[:2], 2.0)
+    check(f, a, b)
+    check(f, a, b[:2])

@@ -112,7 +112,7 @@ def test_a_slice_takes_no_float_that_equals_an_integer(stop: np.generic) -> None
         fast(np.arange(3.0), stop)
 
 
-@pytest.mark.parametrize("span", [np.timedelta64(2, "D"), np.timedelta64(1)], ids=str)
+@pytest.mark.parametrize("span", [np.timedelta64(2, "D"), np.timedelta64(1, "s")], ids=str)
 def test_a_span_of_time_is_no_index(span: np.timedelta64, recorded: None) -> None:
     """Though its class is a subclass of NumPy's integers."""
 

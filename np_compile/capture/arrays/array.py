@@ -339,7 +339,7 @@ class Array:
         except BaseException as e:
             self._c.unheard = e  # NumPy drops it, and asks for `__array__`
             raise
-        self._c.shown[id(found)] = self
+        _note_shown(self, found)
         return found
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
@@ -393,7 +393,7 @@ class Array:
         if unheard is not None:
             raise unheard
         a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
-        self._c.shown[id(a)] = self
+        _note_shown(self, a)
         if dtype is not None and a.dtype != dtype:
             return a.astype(dtype)
         return a.copy() if copy else a
@@ -476,6 +476,12 @@ def placed(seg: Any, value: Any) -> Array:
 def elements(a: Array) -> int:
     """How many elements an array has."""
     return prod(a._extents())
+
+
+def _note_shown(a: Array, memory: Any) -> None:
+    """Note that code outside reads an array, and what it reads."""
+    if isinstance(memory, np.ndarray):
+        a._c.shown[memory.__array_interface__["data"][0]] = a
 
 
 def bases(a: Array, is_there: Callable[[Array], bool]) -> list[Array]:

@@ -415,6 +415,7 @@ class RandomSource:
     """A NumPy random generator in captured code: draws from NumPy's stream, gives stand-ins. One
     for each generator, as long as somebody has it."""
 
+    __np_compile_real__: Any
     _all: ClassVar[WeakValueDictionary[int, RandomSource]] = WeakValueDictionary()
 
     def __new__(cls, real: Any) -> RandomSource:
