@@ -8,6 +8,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterable, Iterator
+from ctypes import c_int64
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from .capture.exchange.arguments import attributes, is_record
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
-from .capture.policy.choice import TURNS, Choice, kind_of, new_choice, of_types, signature
+from .capture.policy.choice import kind_of, new_choice, of_types, signature
 from .capture.run import NotCaptured
 from .capture.run import run as run_captured
 from .capture.state import Options, captures, current
@@ -33,7 +34,7 @@ from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import offload, reading
 from .reader.reading import Reading
-from .replay.calls import MISS, Unweighed
+from .replay.calls import MISS
 from .replay.keeper import Keeper
 from .shim._devices import default_device
 from .tensor_loops import TensorLoops
@@ -62,8 +63,7 @@ class Compiled(Made):
         self._local = threading.local()
         plain = function.__wrapped__ if tensors else function
         # Calls that are taken to be faster compiled, for now; C counts them too.
-        self._unweighed = Unweighed()
-        self._on_trial: Choice | None = None  # whose calls C times
+        self._unweighed = c_int64(0)
         pause, unweighed = options.budget.pause, self._unweighed if options.adapts else None
         self._keeper = None if disable else Keeper(plain, tensors, None, pause, unweighed)
         self._reading: Reading | TensorLoops | None = None
@@ -335,9 +335,6 @@ class Compiled(Made):
             return found.call(args, kwargs)
         choices, key = self._options.choices, kind_of(args, kwargs)
         choice = choices.get(key) or new_choice(choices, key, self._options.budget)
-        if choice is self._on_trial and not self._unweighed.trials:
-            self._on_trial = None
-            choice.ran_in_turn(self._unweighed.compiled * 1e-9, self._unweighed.plain * 1e-9)
         if choice.way == "plain":
             return keeper.run_plainly(choice, args, kwargs, True)
         if choice.wants_plain():
@@ -357,9 +354,6 @@ class Compiled(Made):
             if choice.way == "compiled":
                 self._unweighed.value = choice.seldom
                 keeper.is_compiled(args, kwargs)
-                if choice.wants_turns():
-                    self._on_trial = choice
-                    self._unweighed.begin(TURNS)
         elif (
             found.runs == runs
             and not found.is_compiling

@@ -19,7 +19,7 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from np_compile import config
-from np_compile.capture.policy import budget, loan
+from np_compile.capture.policy import budget
 from np_compile.reader import dispatch
 from np_compile.replay import calls
 
@@ -70,7 +70,6 @@ def _objects_of_its_own() -> Iterator[None]:
 def _accounts_of_their_own():
     """What other tests have compiled of the same code is no matter of a test."""
     budget._of_code.clear()
-    budget._loan = loan.Loan()
 
 
 @pytest.fixture

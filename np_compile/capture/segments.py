@@ -278,9 +278,7 @@ def _compile(
                 c.options, c.device, grad,
             )  # fmt: skip
             if beside:
-                calls = effort(seg.node)
-                made = partial(_made_beside, c.options, variants, key, make, calls)
-                c.budget.gives(calls)
+                made = partial(_made_beside, c.options, variants, key, make)
                 c.awaited = variants.jobs[key] = Job(made)
                 return None
             program = variants.programs[key] = make()
@@ -299,15 +297,11 @@ def _like(t: torch.Tensor) -> torch.Tensor:
 
 
 def _made_beside(
-    options: Options, variants: Variants, key: tuple, make: Callable[[], Program], calls: int
+    options: Options, variants: Variants, key: tuple, make: Callable[[], Program]
 ) -> Program:
     """Make a program beside the program, for the calls that come. Where that fails, the job stays,
-    and it is made again in a call, which raises then. calls: how much work it is (`effort`)."""
-    start = time.thread_time()
-    try:
-        program = make()
-    finally:
-        options.budget.got(calls, time.thread_time() - start)
+    and it is made again in a call, which raises then."""
+    program = make()
     with _lock:
         variants.programs[key] = program
         variants.jobs.pop(key, None)

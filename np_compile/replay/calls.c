@@ -560,8 +560,7 @@ static int is_due(const Table *t, Entry *e, i64 ways) {
     if (e->way != PLAIN && is_told()) return 0;
     if (e->way == READ) {
         if (!(ways & READS) || (!e->sees_all && has_cupy())) return 0;
-        return !(ways & WEIGHS) || !t->unweighed ||
-               (t->unweighed->value > 0 && t->unweighed->value--);
+        return !(ways & WEIGHS) || !t->unweighed || (*t->unweighed > 0 && (*t->unweighed)--);
     }
     if (e->way == UNSETTLED || !(ways & (e->way == PLAIN ? MEASURED : KEPT))) return 0;
     if (e->skips >= 0 && !e->left--) {
@@ -619,32 +618,14 @@ static int undisturbed(void) {
     return callback == none;
 }
 
-static i64 nanoseconds(void) {
-    i64 now[2]; /* seconds and nanoseconds */
-    clock_gettime(MONOTONIC, now);
-    return now[0] * 1000000000 + now[1];
-}
-
-/* A call of what was made of the source, or as it stands, and how long it takes: a short one takes
- * many times as long where Python has been at work before it, so neither way is timed there. After
- * the last one Python is asked. */
-static object *tried(const Table *t, Entry *e, object *const *args, i64 count, object *names) {
-    Unweighed *u = t->unweighed;
-    int plainly = u->trials-- & 1;
-    if (!u->trials) u->value = 0;
-    i64 start = nanoseconds();
-    object *result = plainly ? PyObject_Vectorcall(t->function, args, count, names) : run(e, args);
-    i64 took = nanoseconds() - start, *quickest = plainly ? &u->plain : &u->compiled;
-    if (result && result != t->miss && took < *quickest) *quickest = took;
-    return result;
-}
-
 /* Whether a pause lasts: until a job ends beside the program, if the function waits for one, or its
  * time is over, and longer where the program does other things, until so many calls came as take
  * that time, or to its end. */
 static int rests(i64 *pause) {
     if (!*pause || (pause[3] >= 0 && pause[3] != *ended)) return 0;
-    i64 clock = nanoseconds();
+    i64 now[2]; /* seconds and nanoseconds */
+    clock_gettime(MONOTONIC, now);
+    i64 clock = now[0] * 1000000000 + now[1];
     if (clock >= *pause && (pause[1] >= pause[2] || clock > pause[5])) return 0;
     pause[1]++;
     return 1;
@@ -682,8 +663,7 @@ static object *entered(object *self, object *const *args, i64 count, object *nam
             Entry *e = t->entries[k];
             if (!is_due(t, e, ways) || !undisturbed()) break;
             int is_read = e->way == READ;
-            int on_trial = is_read && ways & WEIGHS && t->unweighed && t->unweighed->trials > 0;
-            object *result = on_trial ? tried(t, e, args, count, names) : run(e, args);
+            object *result = run(e, args);
             if (is_read && !result && !PyErr_Occurred()) continue; /* another one may be for it */
             if (result != t->miss) return result;
             Py_DecRef(result);

@@ -12,7 +12,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_ulong, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -60,13 +60,8 @@ _CUPY = "cupy"
 _FILTERS = "filters"
 _METHODS = {"npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchanged"}
 # A method that is a slot of a class in C, and where in it is what Python knows such slots by.
-_SLOT, _BINDS = (types.FunctionType.__dict__[name] for name in ("__call__", "__get__"))
+_SLOT = types.FunctionType.__dict__["__call__"]
 _BASE = object.__basicsize__ + 3 * 8
-_WRAPPED = _BASE + 8  # and what is called there
-# Where the flags of a class lie, and the one by which Python calls a method with its object without
-# making one of both.
-_FLAGS, _METHOD = 168, 1 << 17
-_NEVER = (1 << 63) - 1
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -263,24 +258,6 @@ def _addresses(args: Sequence[Any]) -> Any:
     return (c_void_p * (len(args) + 1))(*map(id, args))
 
 
-class Unweighed(ctypes.Structure):
-    """Calls of what was made of a function's source that are not timed before one is, and such as
-    C times one after the other, compiled and as they stand by turns: how many are left, and the
-    quickest of either way, in nanoseconds."""
-
-    _fields_ = (
-        ("value", c_int64),
-        ("trials", c_int64),
-        ("compiled", c_int64),
-        ("plain", c_int64),
-    )
-
-    def begin(self, trials: int) -> None:
-        """Have C time so many calls."""
-        self.compiled = self.plain = _NEVER
-        self.trials = trials
-
-
 class _Table(ctypes.Structure):
     _fields_ = (
         ("entries", POINTER(POINTER(Entry))),
@@ -292,13 +269,14 @@ class _Table(ctypes.Structure):
         ("stands", c_void_p),  # the code with which all calls run as the function stands, or 0
         # Until when calls that are not known run as it stands, in nanoseconds; see `Budget`.
         ("pause", POINTER(c_int64)),
-        ("unweighed", POINTER(Unweighed)),  # of those that are READ; 0: none is timed
+        # Calls that are not timed before one is, of those that are READ; 0: none is timed.
+        ("unweighed", POINTER(c_int64)),
     )
 
 
 class Table:
-    """The entries of a function. pause: see `Budget`. unweighed: None where no call of what was
-    made of its source is timed.
+    """The entries of a function. pause: see `Budget`. unweighed: how many calls of what was made
+    of its source are not timed before one is; None: none is timed.
 
     capsule: what C knows it by. call: called as the function is, gives what it gives, or MISS:
     where no entry is for such a call, where its entry is not settled, where something that the
@@ -364,8 +342,7 @@ class Table:
 
 def declarations() -> str:
     """What C shares with Python: the structures, and the numbers of all kinds."""
-    shared = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, Unweighed, _Table
-    structures = *shared, _Row, _Class
+    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Row, _Class
     made = ["typedef long i64;\ntypedef unsigned long u64;", structures_of_c(*structures)]
     tables = Check, Give, Way, config.Ways
     kinds = [f"{kind.name} = {int(kind)}" for table in tables for kind in table]
@@ -467,15 +444,6 @@ class _Library:
             # As one of the class' slots: Python calls it without looking for it.
             base = c_void_p.from_address(id(_SLOT) + _BASE)
             owner.__call__ = self._descriptor(owner, base, self._enter)
-            self._binds(owner)
-
-    def _binds(self, owner: type) -> None:
-        """Have objects of a class be bound as functions are, by what binds those."""
-        base, binds = (c_void_p.from_address(id(_BINDS) + k) for k in (_BASE, _WRAPPED))
-        owner.__get__ = self._descriptor(owner, base, binds)  # type: ignore[attr-defined]
-        flags = c_ulong.from_address(id(owner) + _FLAGS)
-        if flags.value == owner.__flags__:
-            flags.value |= _METHOD
 
 
 def _address(function: Any) -> int:

@@ -24,7 +24,7 @@ from np_compile.capture.policy.choice import SELDOM, Choice, signature
 
 from .arguments import leaves_of, parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
-from .calls import MISS, Entry, Table, Unweighed, Way, available, pending
+from .calls import MISS, Entry, Table, Way, available, pending
 from .guards import Elements, Guard, Refused
 from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
@@ -66,7 +66,7 @@ class Keeper:
 
     def __init__(
         self, function: Any, tensors: bool, device: torch.device | None = None,
-        pause: Array[c_int64] | None = None, unweighed: Unweighed | None = None,
+        pause: Array[c_int64] | None = None, unweighed: c_int64 | None = None,
     ):  # fmt: skip
         self.function = function
         self._pause, self._unweighed = pause, unweighed

@@ -11,7 +11,6 @@ import pytest
 import np_compile
 from np_compile import config
 from np_compile.capture.policy import choice
-from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import new_choice
 from np_compile.kernels.build import Job, beside, library
 from np_compile.reader import source, translation
@@ -353,48 +352,3 @@ def test_what_is_given_is_stored_into_or_a_name_is(step, changes):
     for _ in range(2):
         assert fast(x) == sum_of(step, y)
         np.testing.assert_array_equal(x, y)
-
-
-def test_c_times_short_calls_by_turns_and_asks_python_then(background):
-    fast, x, runs = running_in_c()
-    known = fast._unweighed
-    known.value = 100
-    known.begin(8)
-    for _ in range(8):
-        assert fast(x) == running(x)
-    assert fast._reading.runs == runs + 4  # and four as it stands
-    assert (known.value, known.trials) == (0, 0)
-    assert 0 < known.compiled < 1e9
-    assert 0 < known.plain < 1e9
-
-
-@pytest.mark.parametrize(("plain", "way"), [(500, "plain"), (2000, "compiled")])
-def test_what_is_faster_by_turns_is_the_way_of_short_calls(plain, way, background, monkeypatch):
-    fast, x, _ = running_in_c()
-    # As the first times say, of which most is what Python does before a call.
-    monkeypatch.setattr(choice.Choice, "_decide", choice.Choice._is_compiled)
-    turns = fast._unweighed
-    until = time.monotonic() + 10
-    while not turns.trials and time.monotonic() < until:
-        fast._options.budget.pause[0] = 0
-        fast(x)
-    assert turns.trials == choice.TURNS
-    (known,) = fast._options.choices.values()
-    assert known.way == "compiled"
-    known.compiled = 3e-6
-    turns.trials = turns.value = 0
-    turns.compiled, turns.plain = 1000, plain
-    assert fast(x) == running(x)
-    assert known.way == way
-    assert fast._on_trial is None
-
-
-def test_turns_of_calls_of_another_size_say_nothing():
-    known = new_choice({}, (), Budget(asked=False))
-    known.way, known.compiled, known.plain = "compiled", 4e-5, 8e-5
-    assert known.wants_turns()
-    assert not known.wants_turns()
-    known.ran_in_turn(1e-6, 0.5e-6)
-    assert known.way == "compiled"
-    known.ran_in_turn(2e-5, 1e-5)
-    assert known.way == "plain"

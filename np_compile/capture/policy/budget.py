@@ -32,11 +32,11 @@ from np_compile.runtime.general import Job
 from np_compile.tape.node import Node
 
 from .estimates import likely_seconds
-from .loan import SHARE, Loan
 
-SECONDS = 0.5  # that are lent to a function at a time,
-ASKED = 60.0  # and where the user asked for the back end
+SECONDS = 0.5  # that are lent,
+ASKED = 60.0  # and where the user asked for the back end, which is to be used then
 _FREE = 3  # programs that cost nothing: the bodies of some loops
+_SHARE = 1 / 20  # of the time that calls take as they stand
 _RATE = 0.01  # seconds that a compile takes for each NumPy call, until it is known,
 _EXTRA = 10  # and a compile in itself is as long as one of so many calls
 _RECORD = 1e-3  # seconds that recording a new call takes at most
@@ -48,7 +48,6 @@ _NONE = -1  # the number of jobs that have ended, where no job's end matters
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
 
 
-_loan = Loan()  # of the program
 _OWN = 3  # functions of one code that have accounts of their own
 # How many functions were compiled of a code, and the account of those after the first.
 _of_code: WeakKeyDictionary[CodeType, tuple[int, Budget | None]] = WeakKeyDictionary()
@@ -99,8 +98,8 @@ class Budget:
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_took", "_tries", "_usual", "_worked_before", "cold", "idle",
-        "lent", "owed", "pause", "start", "turn", "worked",
+        "_noted", "_seconds", "_took", "_usual", "cold", "idle", "lent", "owed", "pause",
+        "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
@@ -112,10 +111,9 @@ class Budget:
         self._attempts = 0
         self._awaited: Any = None  # a program that the last call has run without, or its job
         self._begun = 0  # calls that were not known
-        self._tries = False  # whether the next call tries what has been compiled for it
         self._last = 0.0  # seconds that the last one cost
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
-        self.start = self._worked_before = 0.0
+        self.start = 0.0
         self.idle = False
         self._took = _PAUSE  # seconds of the last call as it stands
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
@@ -132,14 +130,13 @@ class Budget:
 
     def _left(self, worked: float = 0.0) -> float:
         """worked: seconds that the present call took, beside recording and compiling."""
-        return self.lent + SHARE * (self.worked + worked) - self.owed
+        return self.lent + _SHARE * (self.worked + worked) - self.owed
 
     def begins(self) -> None:
         """Note that a call begins that is not known."""
         self._begun += 1
         self._noted = self.owed
         self.idle = False
-        self._worked_before = time.thread_time()
         self.start = time.perf_counter()
 
     def ended(self) -> None:
@@ -148,12 +145,7 @@ class Budget:
         if not self.may_wait():
             self.cold = False
             return
-        self._tries = False
         if spent > 0:
-            # What other processes took of the time, and workers, is not the attempt's.
-            seconds = time.perf_counter() - self.start
-            share = (time.thread_time() - self._worked_before) / max(seconds, _SHORTEST)
-            _loan.spends(spent * min(share, 1.0))
             self._attempts += 1
             self._last = spent
             if self._attempts <= _FIRST:
@@ -163,7 +155,7 @@ class Budget:
         self.cold = self._missing() > 0
         spent = time.perf_counter() - self.start
         if self.idle and spent < _IDLE:
-            self._rests(max((spent - self._took) / SHARE, _IDLE), self._jobs(), 1)
+            self._rests(max((spent - self._took) / _SHARE, _IDLE), self._jobs(), 1)
 
     def may_wait(self) -> bool:
         """Whether what is new may wait for a later call."""
@@ -183,7 +175,7 @@ class Budget:
                 self._begun, self._attempts, self._last = 1, _FIRST, outer._last
                 self.lent = 0.0
                 self.cold = outer._last > 0
-        if self._awaited is not None if self.cold else self.may_wait():
+        if self.cold and self._awaited is not None:
             self.cold = self._missing() > 0
         return self.cold
 
@@ -202,11 +194,9 @@ class Budget:
         """Seconds that calls have to take as they stand before the next attempt."""
         if self._has_come():
             self._last = 0.0
-            self._tries = True
         if self._awaited is not None:
             return _PAUSE
-        own = (self._last - self._left()) / SHARE if self._attempts >= _FIRST else 0.0
-        return own if self._tries else max(own, _loan.missing(self.worked))
+        return (self._last - self._left()) / _SHARE if self._attempts >= _FIRST else 0.0
 
     def awaits(self, program: Any) -> None:
         """Note what a captured call has run without, as it is being compiled; None: nothing."""
@@ -251,7 +241,7 @@ class Budget:
         self.pause[2] = int(max(seconds, 0.0) / self._took)
         self.pause[3], self.pause[4] = ended, between
         now, length = time.monotonic_ns(), int(max(seconds, 0.0) * 1e9)
-        self.pause[0], self.pause[5] = now + length, now + int(length / SHARE)
+        self.pause[0], self.pause[5] = now + length, now + int(length / _SHARE)
 
     @property
     def rests(self) -> bool:
@@ -313,19 +303,11 @@ class Budget:
         whole piece of the user's code, such as the body of a loop."""
         rate = self._seconds / self._calls if self._calls else _RATE
         expected = rate * (calls + _EXTRA)
-        if expected <= likely_seconds(calls, touched):
-            return True
-        if self.may_wait() and not _loan.has_workers():
-            return False
-        return (body and self._is_free(1)) or expected <= self._left(worked)
-
-    def gives(self, calls: int) -> None:
-        """Note that a segment of so many calls is made beside the program,"""
-        _loan.gives(calls)
-
-    def got(self, calls: int, seconds: float) -> None:
-        """and that it was, in seconds of a processor."""
-        _loan.got(calls, seconds)
+        return (
+            (body and self._is_free(1))
+            or expected <= self._left(worked)
+            or expected <= likely_seconds(calls, touched)
+        )
 
     def compiled(self, calls: int, seconds: float) -> None:
         """Note a compile of so many NumPy calls, for which a call has waited."""
@@ -343,7 +325,6 @@ class Budget:
         """Note that compiled calls were measured to gain so many seconds. Where calls wait for the
         compiler, time is lent anew."""
         self.owed = 0.0 if config.waits() else max(self.owed - gain, -SECONDS)
-        _loan.gains(gain)
 
     def captured(
         self, seconds: float, calls: int, touched: int, known: bool, typical: bool

@@ -44,9 +44,6 @@ SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments
 # twice as many.
 _LOOK, _LOOK_LATER, _LOOK_MOST = 32, 1024, 1 << 20
 _LOOK_SECONDS = 0.1  # and that they take as they stand before that, but for the first time
-TURNS = 32  # short calls in a row of which C takes the time, in both ways by turns
-_BRIEF = 5e-5  # seconds of calls that it does that for,
-_NOISE = 5e-6  # and that Python may add to the time of one, and more to one that Python runs
 _SLOWER = 1.5  # a call is slow that takes so many times longer than one in the other way
 _SLOW = 3  # slow calls in a row after which both ways are timed again
 
@@ -138,8 +135,8 @@ class Choice:
     """
 
     __slots__ = (
-        "_compiling", "_first", "_slow", "_span", "_took_turns", "_until", "awaited", "budget",
-        "compiled", "plain", "runs", "tries", "vain", "way",
+        "_compiling", "_first", "_slow", "_span", "_until", "awaited", "budget", "compiled",
+        "plain", "runs", "tries", "vain", "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
@@ -153,7 +150,6 @@ class Choice:
         # Whether it was decided once: other functions that it calls may have been compiled then.
         self._first = True
         self._slow = 0
-        self._took_turns = False
         self._until = self._span = _LOOK  # calls before both ways are looked at again
 
     def waits(self) -> bool:
@@ -273,18 +269,6 @@ class Choice:
     def _aside(self, listed: int, called: int) -> float:
         return _SHORT + _ITEM * listed + _CALLED * called
 
-    def wants_turns(self) -> bool:
-        """Whether calls are to be timed by turns, as they are so short that what Python does before
-        one is most of its time. It is asked once."""
-        asked, self._took_turns = self._took_turns, True
-        return not asked and self.compiled < _BRIEF
-
-    def ran_in_turn(self, compiled: float, plain: float) -> None:
-        """Note the quickest of such calls. Where they were of another size, they say nothing."""
-        if compiled < plain or self.compiled > _HOPELESS * compiled + _NOISE:
-            return
-        self.way, self.plain, self.compiled = "plain", plain, math.inf
-
     def ran_for_sizes(self, seconds: float, others: Iterable[Choice]) -> None:
         """Note a compiled call of what serves many sizes. Where short calls are faster so, longer
         ones are."""
@@ -336,7 +320,7 @@ class Choice:
         self.way = None
         self.compiled = self.plain = float("inf")
         self.runs = self.tries = self._slow = 0
-        self._first = self._took_turns = False
+        self._first = False
         self._until = self._span = min(max(span, _LOOK_LATER), _LOOK_MOST)
 
     def __str__(self) -> str:

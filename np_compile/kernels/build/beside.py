@@ -112,13 +112,12 @@ class _Workers:
                     return
                 job = self.jobs.popleft()
                 self.running[job] = threading.get_ident()
-            start, work = time.perf_counter(), time.thread_time()
+            start = time.perf_counter()
             try:
                 with self.slices, contextlib.nullcontext() if job.waits else self.making:
                     job.run()
                 job.took = time.perf_counter() - start
             finally:
-                Job.worked += time.thread_time() - work
                 job.done.set()
                 Job.ended.value += 1  # a lost one costs a pause
             with self.lock:
@@ -198,11 +197,9 @@ if hasattr(os, "register_at_fork"):
 
 class Job:
     """Work that a thread of the workers does. done: set when it is. took: seconds. waits: whether
-    all that it does is to wait for compilers. ended: how many have been done, where C reads it.
-    worked: seconds of a processor that they took, but for what compilers did."""
+    all that it does is to wait for compilers. ended: how many have been done, where C reads it."""
 
     ended = c_int64()
-    worked = 0.0
     waits = False
 
     def __init__(self, work: Callable[[], Any]):
