@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
+import pytest
 
-from .support import Case, case, check, each, exact
+import np_compile
+
+from .support import Case, case, check, each, exact, refusals, whole
 
 X = np.arange(3.0)
 M = np.arange(9.0).reshape(3, 3)
@@ -324,3 +327,31 @@ CASES = [
 @each(CASES)
 def test_views_and_results(c: Case) -> None:
     check(c)
+
+
+def last_transposed(x):
+    for k in range(3):
+        y = x.T
+        y[0, 0] += k
+    return y
+
+
+def rest_transposed(x):
+    for k in range(3):
+        y = x[1:].T
+        y[0, 0] += k
+    return y
+
+
+@pytest.mark.parametrize("f", [last_transposed, rest_transposed])
+@pytest.mark.parametrize("base", [M.copy(), M.T.copy(order="F"), SPREAD, SPREAD.T[::-1]])
+def test_the_base_of_a_view_is_the_array_that_has_the_memory(f, base: np.ndarray) -> None:
+    """As NumPy has it: not one of an object that only tells where the memory is."""
+    owner = base if base.base is None else base.base
+    fast = np_compile.compile(f)
+    with whole():
+        for _ in range(3):
+            view, want = fast(base), f(base)
+            np.testing.assert_array_equal(view, want)
+            assert view.base is want.base is owner
+    assert not refusals(fast)
