@@ -433,6 +433,9 @@ class Array:
         a = self._shown = np.asarray(self._c.memory(self, "another library reads an array", False))
         return a.__array_interface__
 
+    def __conform__(self, protocol: Any) -> Any:  # by which sqlite3 asks, before it looks for bytes
+        return self._c.real(self, "another library reads an array")
+
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)
 
