@@ -62,3 +62,11 @@ def test_float64_is_a_float_to_a_database():
             return base.execute("select a, typeof(a), b from t").fetchall(), x + 1
 
     check(f, np.arange(1.0, 4.0))
+
+
+def test_an_array_has_an_interface_to_who_asks_for_it_by_name():
+    def f(x):
+        y = x * 2
+        return hasattr(y, "__array_interface__"), y + 1
+
+    check(f, np.arange(3.0))
