@@ -56,6 +56,9 @@ class ShimNames:
     def foreign(self, value: Any) -> Any:
         return value
 
+    def maker(self, value: type) -> Any:
+        return value
+
     def torch(self, value: Any) -> Any:
         return _TORCH if value is torch else _DOORS.get(value, value)
 

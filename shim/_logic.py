@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ._apply import broadcast, call, inexact, need_data, operand_tensor, readable
-from ._dtypes import TO_NUMPY, result_type
+from ._dtypes import TO_NUMPY, Weak, result_type
 from ._ndarray import as_array
 from ._normalize import Array, Operand, Out, Static, function
 from ._table import Kind
@@ -21,17 +21,29 @@ def _is_close(a: Any, b: Any, rtol: Any, atol: Any, equal_nan: bool) -> torch.Te
         b = cast(b, result_type(b.dtype, float))
     elif isinstance(b, int):
         b = float(b)
+    elif isinstance(b, Weak) and b.kind is int:
+        b = Weak(b.tensor.to(torch.float64), float)
     _check_tolerances(rtol, atol)
     distance = call("absolute", call("subtract", a, b))
-    size = abs(b) if isinstance(b, (float, complex)) else call("absolute", b)
-    if all(isinstance(v, (int, float)) for v in (rtol, atol, size)):
-        allowed = atol + rtol * size  # a Python number, and so weak
+    if isinstance(b, Weak):
+        size = Weak(b.tensor.abs(), float)
+    else:
+        size = abs(b) if isinstance(b, (float, complex)) else call("absolute", b)
+    if all(isinstance(v, (int, float, Weak)) for v in (rtol, atol, size)):
+        allowed = _of(atol) + _of(rtol) * _of(size)  # a Python number, and so weak
+        if isinstance(allowed, torch.Tensor):
+            allowed = Weak(allowed, float)
     else:
         allowed = call("add", atol, call("multiply", rtol, size))
     result = call("less_equal", distance, allowed) & call("isfinite", b) | call("equal", a, b)
     if equal_nan:
         result = result | call("isnan", a) & call("isnan", b)
     return result
+
+
+def _of(number: Any) -> Any:
+    """A Python number, or the tensor that has it."""
+    return number.tensor if isinstance(number, Weak) else number
 
 
 def _check_tolerances(rtol: Any, atol: Any) -> None:

@@ -384,9 +384,8 @@ def _interp(
 
 def _periodic(x, xp, fp, period):
     period = cast(operand_tensor(period, x.device), torch.float64)
-    if readable(period) and bool(period == 0):
-        raise ValueError("period must be a non-zero value")
-    period = torch.abs(period)
+    error = ValueError("period must be a non-zero value")
+    period = torch.abs(upheld(period, period != 0, error))
     if xp.dim() != 1 or fp.dim() != 1:
         raise ValueError("Data points must be 1-D sequences")
     if len(xp) != len(fp):

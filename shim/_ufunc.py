@@ -101,6 +101,16 @@ def _apart(operands: list, targets: tuple) -> list:
     ]
 
 
+def _meet(outputs: list[torch.Tensor]) -> bool:
+    """Whether the memory of one of two outputs begins before that of the other one ends."""
+    if len(outputs) < 2 or not may_share(*outputs) or not all(t.numel() for t in outputs):
+        return False
+    firsts = [t.storage_offset() * t.itemsize for t in outputs]
+    spans = [sum((n - 1) * s for n, s in zip(t.shape, t.stride(), strict=True)) for t in outputs]
+    ends = [f + (n + 1) * t.itemsize for f, n, t in zip(firsts, spans, outputs, strict=True)]
+    return max(firsts) < min(ends)
+
+
 class ufunc:
     """A NumPy universal function on shim arrays: `np.add` and its like.
 
@@ -344,6 +354,9 @@ class ufunc:
                 raise TypeError("return arrays must be of ArrayType")
             if target is not None and target._readonly:
                 raise ValueError("output array is read-only")
+        if self.nout > 1 and _meet([t._t for t in out if t is not None]):
+            # which of the two stays depends on NumPy's loop, and on what it copies for it
+            raise NotSupported(f"{self.__name__} with outputs that share memory")
         return out
 
     def _finish(self, result, target, mask, order, operands) -> ndarray:

@@ -221,6 +221,12 @@ def _of_values(
 ) -> str:
     if got.dtype != want.dtype or got.shape != want.shape:
         return f"{where}: {got.dtype}{got.shape}; NumPy has {want.dtype}{want.shape}"
+    if want.dtype.names is not None:
+        parts = (
+            _of_values(got[name], want[name], f"{where}[{name!r}]", bound, signs, poles)
+            for name in want.dtype.names
+        )
+        return next(filter(None, parts), "")
     if want.dtype.kind in "mM":
         same = (got == want) | (np.isnat(got) & np.isnat(want))
     elif want.dtype.kind not in "fc":

@@ -297,6 +297,8 @@ def _may_raise(call: Call, values: dict[int, Value]) -> bool:
     name = call.name.rpartition(".")[2]
     if name == "searchsorted":  # a `sorter`
         return "sorter" in call.kwargs or len(call.args) > 3
+    if name == "interp":
+        return "period" in call.kwargs or len(call.args) > 5
     return name in _MAY_RAISE
 
 

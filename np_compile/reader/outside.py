@@ -415,8 +415,11 @@ def _result(
         flat = x.flags.c_contiguous
         if flat:
             strides = contiguous(r, dims)
-        shared = [roots for y, roots in given if np.may_share_memory(x, y)]
-        roots = frozenset((buf,)).union(*shared)
+        shared = frozenset[str]().union(*[k for y, k in given if np.may_share_memory(x, y)])
+        # What C has made, Python gets a copy of: what is written to a view of that would be lost.
+        if not shared <= set(map(r.entry.root, range(r.entry.arrays))):
+            raise Unreadable("a view of NumPy's of an array that the function has made")
+        roots = shared | {buf}
         made = Arr(rep, buf, data, dims, strides, roots, None, not is_writeable(x), flat)
         return ("array", x.dtype, x.ndim, at, flat, is_writeable(x), SIZES[rep]), made
     if isinstance(x, tuple):

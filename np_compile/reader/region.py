@@ -662,25 +662,28 @@ def _view(base: np.ndarray, dtype: np.dtype, shape: tuple, moved: int, steps: tu
     if 0 in shape:  # where it begins is nowhere
         nothing = base[:0] if base.ndim else base.reshape(1)[:0]
         return np.ndarray(shape, dtype, nothing, 0, steps)
-    made = np.lib.stride_tricks.as_strided(base, shape, steps, writeable=is_writeable(base))
-    if moved or base.dtype != dtype:
-        low = base
-        whole = base.reshape(-1, copy=False) if base.flags.c_contiguous else None
-        if whole is not None:
-            made = np.ndarray(shape, dtype, whole, moved, steps)
-            made.flags.writeable = is_writeable(base)
-            return made
-        # From the end of the memory that lies lowest.
-        back = sum((n - 1) * s for n, s in zip(low.shape, low.strides, strict=True) if s < 0)
-        flat = tuple(slice(None, None, -1) if s < 0 else slice(None) for s in low.strides)
-        lowest = low[flat]
-        made = np.lib.stride_tricks.as_strided(lowest.view(), shape, steps)
-        address = lowest.__array_interface__["data"][0]
-        offset = base.__array_interface__["data"][0] + moved - address
-        holder = _Holder(base, address + offset, shape, steps, dtype)
-        made = np.asarray(holder)
-        del back
-    return made
+    row = _row(base)
+    if row is not None:
+        at = runtime.data_of(base) - runtime.data_of(row) + moved
+        made = np.ndarray(shape, dtype, row, at, steps)
+        made.flags.writeable = is_writeable(base)
+        return made
+    if not moved and base.dtype == dtype:
+        return np.lib.stride_tricks.as_strided(base, shape, steps, writeable=is_writeable(base))
+    return np.asarray(_Holder(base, runtime.data_of(base) + moved, shape, steps, dtype))
+
+
+def _row(base: np.ndarray) -> np.ndarray | None:
+    """All of the array that NumPy makes the `base` of a view of `base`, in one row; None where it
+    has gaps, or is read-only while `base` is not."""
+    owner = base
+    while not owner.flags.owndata and type(owner.base) is np.ndarray:
+        owner = owner.base
+    if is_writeable(base) and not is_writeable(owner):
+        return None
+    if not owner.flags.c_contiguous:
+        owner = owner.T
+    return owner.reshape(-1, copy=False) if owner.flags.c_contiguous else None
 
 
 class _Holder:

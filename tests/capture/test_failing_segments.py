@@ -108,6 +108,9 @@ HANDLED = {
     "repeat": lambda x, m, i: np.repeat(x, -i),
     "sorter": lambda x, m, i: np.searchsorted(x, x, sorter=i),
     "power": lambda x, m, i: i ** (i - 9),
+    "period": lambda x, m, i: np.interp(x, x, x, period=i[2] - 1),
+    "period of Python's": lambda x, m, i: np.interp(x, x, x, None, None, 0.0),
+    "period of Python's, and complex": lambda x, m, i: np.interp(x, x, x * 1j, period=0),
 }
 
 

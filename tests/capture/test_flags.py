@@ -237,3 +237,21 @@ def test_the_memory_of_bytes_stays_read_only():
 
     check(f, np.arange(3.0))
     assert data == bytes(8)
+
+
+def test_a_dtype_is_set_while_numpy_runs():
+    """A view of another dtype is NumPy's own array there, and the memory is that of the old one."""
+
+    def f(x):
+        memory = memoryview(x)
+        rest = x[1:]
+        x.dtype = np.int64
+        x[1] = 5
+        y = x * 2
+        y.dtype = np.uint32
+        with np.errstate(all="raise"):
+            z = rest + 1
+            z.dtype = np.int64
+        return x, rest, y, z, memory.nbytes
+
+    check(f, np.arange(4.0))

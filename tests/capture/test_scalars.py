@@ -501,3 +501,13 @@ def test_parts_of_scalars(dtype, plain):
         )
 
     check(f, data(5, dtype=dtype), plain=plain)
+
+
+@pytest.mark.parametrize("b", [2, 2.0, np.float32(2)])
+def test_tolerances_are_pythons_numbers(b):
+    """Weak in promotion, with what they are multiplied with: 1 - 2**-39 is 1 as float32."""
+
+    def f(x, b, rtol):
+        return np.isclose(x * 1, b, rtol=rtol, atol=0)
+
+    check(f, np.array([1.0, 0.0], "f4"), b, 0.5 - 2.0**-40)

@@ -112,6 +112,17 @@ def _raise(x):
     raise ValueError("no")
 
 
+def test_structures_are_compared_field_by_field() -> None:
+    def f(x):
+        made = np.zeros(2, [("n", "i4"), ("p", "f8", (2,))])
+        made["p"] = x
+        return made
+
+    want = _seen(f, np.array([np.nan, 1.0]))
+    assert difference(_seen(f, np.array([np.nan, 1.0])), want, True, 0.0, True) == ""
+    assert "['p']" in difference(_seen(f, np.array([np.nan, 2.0])), want, True, 0.0, True)
+
+
 def test_rounding_is_no_difference_where_programs_round() -> None:
     eps = float(np.finfo(float).eps)
     want, got = _seen(lambda x: x / 3, np.ones(2)), _seen(lambda x: x / 3 + eps, np.ones(2))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections import deque
 
 import numpy as np
+import pytest
 
-from .support import Case, case, check, each, exact
+import np_compile
+
+from .support import Case, case, check, check_whatever_leaves, each, exact, refusals, whole
 
 X = np.arange(3.0)
 M = np.arange(9.0).reshape(3, 3)
@@ -324,3 +327,84 @@ CASES = [
 @each(CASES)
 def test_views_and_results(c: Case) -> None:
     check(c)
+
+
+def last_transposed(x):
+    for k in range(3):
+        y = x.T
+        y[0, 0] += k
+    return y
+
+
+def rest_transposed(x):
+    for k in range(3):
+        y = x[1:].T
+        y[0, 0] += k
+    return y
+
+
+@pytest.mark.parametrize("f", [last_transposed, rest_transposed])
+@pytest.mark.parametrize("base", [M.copy(), M.T.copy(order="F"), SPREAD, SPREAD.T[::-1]])
+def test_the_base_of_a_view_is_the_array_that_has_the_memory(f, base: np.ndarray) -> None:
+    """As NumPy has it: not one of an object that only tells where the memory is."""
+    owner = base if base.base is None else base.base
+    fast = np_compile.compile(f)
+    with whole():
+        for _ in range(3):
+            view, want = fast(base), f(base)
+            np.testing.assert_array_equal(view, want)
+            assert view.base is want.base is owner
+    assert not refusals(fast)
+
+
+def changed_in_place(x, n):
+    y = x * 2
+    total = 0.0
+    for k in range(n):
+        np.nan_to_num(y, copy=False)
+        total += y[1] + k
+        y = y + x
+    return y, total
+
+
+def written_through_a_squeezed_one(x, n):
+    y = x * 2
+    for _ in range(n):
+        row = np.squeeze(y[None])
+        row[0] = 7
+        y[1] = 3
+        y = y * row[1]
+    return y
+
+
+def written_through_a_trimmed_one(x, n):
+    y = x * 2
+    for k in range(n):
+        rest = np.trim_zeros(y)
+        y[1] = 3 + k
+        rest[1] = 9
+    return y, rest
+
+
+def reads_a_diagonal_that_changes(x, n):
+    y = np.outer(x, x)
+    total = 0.0
+    for k in range(n):
+        d = np.diagonal(y)
+        y[0, 0] = k
+        total += d[0]
+    return total
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        changed_in_place, written_through_a_squeezed_one, written_through_a_trimmed_one,
+        reads_a_diagonal_that_changes,
+    ],
+)  # fmt: skip
+def test_what_numpy_makes_of_memory_of_cs_own(f) -> None:
+    """Python would get a copy of a small array: views of that, and what is written, were lost."""
+    x = np.array([0.0, 3.0, 2.0, 0.0])
+    missing = np.array([0.0, np.nan, 2.0, 0.0])
+    check_whatever_leaves(f, [(x, 3), (missing, 3), (np.arange(500.0) % 7, 2)])

@@ -42,6 +42,8 @@ CLOSE: list[tuple[str, tuple, dict[str, Any]]] = [
     ("isclose", (np.array(1), 1), {}),
     ("isclose", (np.array([1, 2], "f"), 1), {"rtol": 0.5, "atol": 0}),
     ("isclose", (np.array([1, 2], "B"), np.array([2, 1], "B")), {"atol": 1}),
+    ("isclose", (np.array([1, 0], "f"), 2), {"rtol": 0.5 - 2.0**-40, "atol": 0}),
+    ("isclose", (np.array([1, 0], "f"), 2.0), {"rtol": 0.5 - 2.0**-40, "atol": 0}),
     ("isclose", ([1, 2], [1, 2, 3]), {}),
     ("isclose", ([1, inf, -inf, nan], [1, inf, inf, nan]), {"equal_nan": True}),
     ("isclose", ([1.0, 2.0], [1.1, 2.1]), {"rtol": np.array([0.2, 0])}),

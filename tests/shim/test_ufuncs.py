@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from np_compile.shim._ufunc_table import ROWS
+
+import np_compile
 
 from .support import (
     ALL,
@@ -215,6 +218,28 @@ def test_out():
     assert pair[1] is whole
     assert_same(pair, np.modf(x / 4))
     assert shim.divmod(to_shim(x), 4, None, whole)[1] is whole
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (0, 0), (0, 2), (0, 3), (3, 4)])
+@pytest.mark.parametrize("dtype", ["d", "l"])
+def test_outputs_in_one_memory(dtype: str, order: tuple[int, int]) -> None:
+    """Which of two that meet stays is NumPy's to say."""
+    theirs, ours = (np.arange(0, 60, 5).astype(dtype) for _ in range(2))
+
+    def run(module: Any, x: Any) -> None:
+        places = x[:4], x[1:5], x[3::-1], x[4:8], x[8:]
+        module.divmod(x[:4], 2, out=tuple(places[k] for k in order))
+
+    run(np, theirs)
+    tensor = to_shim(ours)
+    if 3 in order:
+        run(shim, tensor)
+        assert_same(tensor, theirs)
+    else:
+        with pytest.raises(shim.NotSupported, match="share memory"):
+            run(shim, tensor)
+    np_compile.compile(lambda x: run(np, x), backend="eager")(ours)
+    np.testing.assert_array_equal(ours, theirs)
 
 
 def test_where():

@@ -428,10 +428,14 @@ class Array:
     @property
     def __array_interface__(self) -> dict:
         # NumPy asks for it before `__array__`, and would keep the stand-in as the owner of memory.
-        if "__array_interface__" not in sys._getframe(1).f_code.co_names:
+        code = sys._getframe(1).f_code
+        if "__array_interface__" not in (*code.co_names, *code.co_consts):  # or by `hasattr`
             raise AttributeError("__array_interface__")
         a = self._shown = np.asarray(self._c.memory(self, "another library reads an array", False))
         return a.__array_interface__
+
+    def __conform__(self, protocol: Any) -> Any:  # by which sqlite3 asks, before it looks for bytes
+        return self._c.real(self, "another library reads an array")
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)

@@ -84,7 +84,10 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     view = c.call(name, (old, value), {})
     if type(view) is not Array:
         view = c.fresh(view)
-    if type(view) is np.ndarray and not view.size:  # what has no memory shares none
+    if type(view) is np.ndarray and (
+        not view.size  # what has no memory shares none
+        or (c.plain and np.may_share_memory(view, c.real(old, None)))  # of another dtype
+    ):
         view = Array(c, view)
     if type(view) is np.ndarray or (view._base is None and not c.plain):  # other memory
         raise AttributeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import sys
 import types
 from collections.abc import Iterator
 
@@ -42,6 +43,29 @@ def compared(code: types.CodeType) -> frozenset[str]:
             called = any(s and s.opname == "PUSH_NULL" for s in (before, after))
             if not (_pushes_null(step) if step.opname == "LOAD_GLOBAL" else called):
                 found.add(step.argval)
+    return frozenset(found)
+
+
+@functools.cache
+def compared_attributes(code: types.CodeType) -> frozenset[str]:
+    """As `compared`, of attributes: those that are more to code than what it calls."""
+    found: set[str] = set()
+    for c in _each(code):
+        steps = list(dis.get_instructions(c))
+        is_called = False  # what the chain of attributes leads to
+        for before, step, after in zip((None, *steps), steps, (*steps[1:], None), strict=False):
+            if step.opname in _LOADS:
+                in_load = step.opname == "LOAD_GLOBAL" and _pushes_null(step)
+                is_called = in_load or bool(before and before.opname == "PUSH_NULL")
+            elif step.opname == "LOAD_ATTR":
+                in_load = sys.version_info >= (3, 12) and _pushes_null(step)
+                called = is_called or in_load or bool(after and after.opname == "PUSH_NULL")
+                if not called and not (after and after.opname in _OF_ATTRIBUTES):
+                    found.add(step.argval)
+            elif step.opname == "IMPORT_FROM":
+                found.add(step.argval)
+            else:
+                is_called = False
     return frozenset(found)
 
 

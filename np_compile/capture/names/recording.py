@@ -68,6 +68,17 @@ def foreign(function: Callable, why: Break | None = None) -> Callable:
     return call
 
 
+class _Maker(Standing):
+    """A class whose instances are made of values, outside the tape."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return foreign(self.__np_compile_real__)(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        return foreign(value) if isinstance(value, types.BuiltinMethodType) else value
+
+
 class _Cached(Standing):
     """A function with a cache: what it calls is to give arrays, for it keeps them."""
 
@@ -343,6 +354,9 @@ class RecordingNames:
 
     def foreign(self, value: Any) -> Any:
         return foreign(value)
+
+    def maker(self, value: type) -> Any:
+        return _Maker(value)
 
     def torch(self, value: Any) -> Any:
         if value is torch:

@@ -24,7 +24,7 @@ import numpy as np
 
 from np_compile.attributes import own_dict
 
-from .codes import compared, compared_by_identity, mentioned
+from .codes import compared, compared_attributes, compared_by_identity, mentioned
 from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
 
 MISSING = object()
@@ -69,6 +69,9 @@ class Names(Protocol):
 
     def foreign(self, value: Any) -> Any:
         """For a function of another library."""
+
+    def maker(self, value: type) -> Any:
+        """For a class of such a library that code calls."""
 
     def torch(self, value: Any) -> Any:
         """For torch's module or a function of it."""
@@ -133,6 +136,21 @@ def _is_in_c(value: Any) -> bool:
     return isinstance(value, types.BuiltinFunctionType) or type(value).__name__ in (
         "cython_function_or_method", "fused_cython_function"
     )  # fmt: skip
+
+
+# Modules of Python's own whose C tells floats by their class, of which no stand-in is.
+_OF_FLOATS = frozenset(("datetime", "decimal", "json", "marshal", "select", "time"))
+
+
+def takes_floats(value: Any) -> bool:
+    """Whether a function or a class of Python's own takes NumPy's float64 for the float that it is.
+    Of classes those whose instances hold nothing else: they keep no array."""
+    if getattr(value, "__module__", None) not in _OF_FLOATS:
+        return False
+    return not value.__flags__ & _HAS_GC if isinstance(value, type) else callable(value)
+
+
+_HAS_GC = 1 << 14  # a flag of classes: garbage is looked for in their instances
 
 
 def compares_numpy(f: types.FunctionType) -> bool:
@@ -247,6 +265,7 @@ class Substitution:
         self._cells: dict[int, _Cell] = {}
         self._modules: dict[int, Any] = {}
         self.entrances = Entrances()
+        self.compared_attributes: frozenset[str] = frozenset()  # by code that was substituted
         self._room = _ROOM
 
     # -- functions --------------------------------------------------------------------------
@@ -307,6 +326,7 @@ class Substitution:
     def _mentioned(self, f: types.FunctionType) -> None:
         """Substitute the names in a function's code."""
         overlay, code = self._overlay(f), own_code(f)
+        self.compared_attributes |= compared_attributes(code)
         newly = compared(code) - overlay.compared
         overlay.compared |= newly
         for name in (*mentioned(code), "__warningregistry__"):
@@ -388,6 +408,8 @@ class Substitution:
         if _is_compiled(value):
             self.meet(value.__dict__)
             return value
+        if isinstance(value, type) and takes_floats(value):
+            return value
         called = self.value(value)
         if isinstance(value, types.FunctionType) and origin_of(value) == "user":
             as_it_is = called is self._functions[id(value)].copy
@@ -413,7 +435,7 @@ class Substitution:
                 return self.helper(value)
             if origin == "numpy":
                 return self.names.numpy(value)
-            if origin == "foreign":
+            if origin == "foreign" or takes_floats(value):
                 return self.names.foreign(value)
             return value
         if isinstance(value, types.MethodType):
@@ -425,8 +447,12 @@ class Substitution:
             mapped = self.names.numpy(value)
             return self.names.foreign(value) if mapped is value else mapped
         self.meet(value)
+        if isinstance(value, type) and takes_floats(value):
+            return self.names.maker(value)
         if isinstance(value, type) or not callable(value):
             return value
+        if _is_in_c(value) and takes_floats(value):
+            return self.names.foreign(value)
         origin = origin_of(value)
         if origin == "numpy" and not inspect.isclass(value):
             return self.names.numpy(value)
@@ -494,7 +520,7 @@ class Substitution:
                 found = self.names.numpy(module)
             elif origin == "torch":
                 found = self.names.torch(module)
-            elif origin in ("library", "own"):
+            elif origin in ("library", "own") and module.__name__ not in _OF_FLOATS:
                 found = module
             else:
                 found = _ModuleProxy(module, self)
@@ -646,6 +672,8 @@ class _ModuleProxy(types.ModuleType):
         value = getattr(real, name)
         if substitution.names.of_one_call(value):
             return substitution.names.array(value)
+        if name in substitution.compared_attributes:
+            return substitution.itself(value)
         return substitution.value(value)
 
     def __setattr__(self, name: str, value: Any) -> None:
