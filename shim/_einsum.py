@@ -13,7 +13,7 @@ from ._matmul import matmul, summed
 from ._ndarray import as_array, ndarray
 from ._normalize import DType, Raw, Static, function
 from ._parts import diagonal_of
-from ._shapes import let_numpy_raise, permuted, stand_in, viewed
+from ._shapes import inverse, let_numpy_raise, permuted, stand_in, viewed, walked_axes
 from ._table import Kind
 from ._unsigned import cast
 
@@ -154,6 +154,10 @@ def _pairs(text: str, tensors: list, optimize: Any) -> list:
     return [step for step in path[1:] if len(step) > 1]
 
 
+def _stride(t: torch.Tensor, axis: int) -> int:
+    return 0 if t.shape[axis] == 1 else t.stride(axis)
+
+
 def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
     """The einsum of arrays of one dtype: a view where one operand is only rearranged."""
     inputs, output, sizes = _parse(text, [a.shape for a in arrays])
@@ -164,6 +168,10 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
         view = permuted(a, axes) if axes else viewed(a, a._t.view_as(a._t), a._flip)
         return view
     work = [(a.tensor, labels) for a, labels in operands]
+    strides = [
+        tuple(_stride(t, labels.index(x)) if x in labels else 0 for x in output)
+        for t, labels in work
+    ]
     for step in _pairs(text, arrays, optimize):
         taken = [work[i] for i in step]
         work = [w for i, w in enumerate(work) if i not in step]
@@ -179,7 +187,9 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
     t, labels = _full(t, labels, set(labels), sizes)
     t, labels = _reduced(t, labels, set(output))
     result = t.permute([labels.index(x) for x in output])
-    return ndarray(result.clone() if result.is_conj() or result._is_view() else result)
+    result = result.clone() if result.is_conj() or result._is_view() else result
+    axes = walked_axes(strides, result.dim())
+    return ndarray(result.permute(axes).contiguous().permute(inverse(axes)))
 
 
 @function()

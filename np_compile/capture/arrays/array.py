@@ -182,7 +182,7 @@ class Array:
 
     @property
     def mT(self) -> Any:
-        return self._c.call("matrix_transpose", (self,), {})
+        return self._c.call("ndarray.mT", (self,), {})
 
     @property
     def real(self) -> Any:
@@ -381,10 +381,10 @@ class Array:
         return self._c.real(self, "pickles an array").__reduce_ex__(protocol)
 
     def __copy__(self) -> Any:
-        return self._c.call("ndarray.copy", (self,), {})
+        return self._c.call("ndarray.copy", (self, "K"), {})
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return self._c.call("ndarray.copy", (self,), {})
+        return self._c.call("ndarray.copy", (self, "K"), {})
 
     # -- protocols --------------------------------------------------------------------------
 
