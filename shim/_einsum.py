@@ -13,7 +13,15 @@ from ._matmul import matmul, summed
 from ._ndarray import as_array, ndarray
 from ._normalize import DType, Raw, Static, function
 from ._parts import diagonal_of
-from ._shapes import inverse, let_numpy_raise, permuted, stand_in, viewed, walked_axes
+from ._shapes import (
+    inverse,
+    is_f_contiguous,
+    let_numpy_raise,
+    permuted,
+    stand_in,
+    viewed,
+    walked_axes,
+)
 from ._table import Kind
 from ._unsigned import cast
 
@@ -168,8 +176,9 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
         view = permuted(a, axes) if axes else viewed(a, a._t.view_as(a._t), a._flip)
         return view
     work = [(a.tensor, labels) for a, labels in operands]
+    walked = [*output, *sorted(x for x in sizes if x not in output and isinstance(x, str))]
     strides = [
-        tuple(_stride(t, labels.index(x)) if x in labels else 0 for x in output)
+        tuple(_stride(t, labels.index(x)) if x in labels else 0 for x in walked)
         for t, labels in work
     ]
     for step in _pairs(text, arrays, optimize):
@@ -188,8 +197,10 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
     t, labels = _reduced(t, labels, set(output))
     result = t.permute([labels.index(x) for x in output])
     result = result.clone() if result.is_conj() or result._is_view() else result
-    axes = walked_axes(strides, result.dim())
-    return ndarray(result.permute(axes).contiguous().permute(inverse(axes)))
+    if optimize is False and result.dim() > 1:
+        axes = tuple(d for d in walked_axes(strides, len(walked)) if d < result.dim())
+        result = result.permute(axes).contiguous().permute(inverse(axes))
+    return ndarray(result)
 
 
 @function()
@@ -208,6 +219,7 @@ def einsum(
     """
     if not operands:
         np.einsum()
+    order = order.upper() if isinstance(order, str) else order
     text, arrays = (
         (operands[0], list(operands[1:]))
         if isinstance(operands[0], str)
@@ -269,6 +281,8 @@ def _finished(
         result = ndarray(result._t, result._flip)  # a view of a conversion, which nobody else has
     if result.ndim == 0:
         return ndarray(result._t.clone() if result.base is not None else result._t, (), True)
+    if order == "A":
+        order = "F" if all(is_f_contiguous(a) for a in arrays) else "C"
     if order in ("C", "F") and result.base is None:
         from ._ufuncs import _laid_out
 
