@@ -219,14 +219,17 @@ def einsum(
     """
     if not operands:
         np.einsum()
-    order = order.upper() if isinstance(order, str) else order
     text, arrays = (
         (operands[0], list(operands[1:]))
         if isinstance(operands[0], str)
         else _interleaved(operands)
     )
-    if order not in ("C", "F", "A", "K") and not optimize:
-        let_numpy_raise(np.einsum, "", 0, order=order)
+    if order not in ("C", "F", "A", "K"):
+        few = [0.0] * len(arrays)
+        let_numpy_raise(
+            np.einsum, "," * (len(few) - 1), *few, order=order, optimize=bool(optimize)
+        )  # fmt: skip
+        order = "K" if order is None else order.upper()
     arrays = [as_array(a) for a in arrays]
     if not arrays:
         np.einsum(text)

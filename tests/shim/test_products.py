@@ -318,3 +318,9 @@ def test_order_of_einsum(order, by_column):
         got = shim.einsum(text, to_shim(a), to_shim(b), order=order)
         assert_same(got, expected)
         assert got.strides == expected.strides
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_an_order_that_einsum_lacks(optimize):
+    assert_matches("einsum", "ij->j", np.ones((2, 3)), order="W", optimize=optimize)
+    assert_matches("einsum", "i,i", np.ones(2), np.ones(2), order="w", optimize=optimize)
