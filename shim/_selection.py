@@ -116,7 +116,7 @@ def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: 
         t = torch.where(mask, a, b)
     except RuntimeError:  # shapes, devices
         return None
-    return fresh(t if t.is_contiguous() else laid_by_all(t, mask, a, b))
+    return fresh(laid_by_all(t, mask, a, b) if t.dim() > 1 and not t.is_contiguous() else t)
 
 
 def _alike(v: Any, dtype: torch.dtype | None) -> tuple[Any, torch.dtype | None]:

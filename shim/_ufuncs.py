@@ -110,9 +110,10 @@ class _Binary(ufunc):
             r = run(a, b)
         except RuntimeError as error:
             r = self._recover(error, run, (a, b))
-        if not r.is_contiguous():
+        ndim = r.dim()
+        if ndim > 1 and not r.is_contiguous():
             r = laid_by_all(r, a, b)
-        return fresh(r, r.dim() == 0)
+        return fresh(r, ndim == 0)
 
 
 class _TwoOut(ufunc):
