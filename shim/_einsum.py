@@ -13,7 +13,15 @@ from ._matmul import matmul, summed
 from ._ndarray import as_array, ndarray
 from ._normalize import DType, Raw, Static, function
 from ._parts import diagonal_of
-from ._shapes import let_numpy_raise, permuted, stand_in, viewed
+from ._shapes import (
+    inverse,
+    is_f_contiguous,
+    let_numpy_raise,
+    permuted,
+    stand_in,
+    viewed,
+    walked_axes,
+)
 from ._table import Kind
 from ._unsigned import cast
 
@@ -154,6 +162,10 @@ def _pairs(text: str, tensors: list, optimize: Any) -> list:
     return [step for step in path[1:] if len(step) > 1]
 
 
+def _stride(t: torch.Tensor, axis: int) -> int:
+    return 0 if t.shape[axis] == 1 else t.stride(axis)
+
+
 def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
     """The einsum of arrays of one dtype: a view where one operand is only rearranged."""
     inputs, output, sizes = _parse(text, [a.shape for a in arrays])
@@ -164,6 +176,11 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
         view = permuted(a, axes) if axes else viewed(a, a._t.view_as(a._t), a._flip)
         return view
     work = [(a.tensor, labels) for a, labels in operands]
+    walked = [*output, *sorted(x for x in sizes if x not in output and isinstance(x, str))]
+    strides = [
+        tuple(_stride(t, labels.index(x)) if x in labels else 0 for x in walked)
+        for t, labels in work
+    ]
     for step in _pairs(text, arrays, optimize):
         taken = [work[i] for i in step]
         work = [w for i, w in enumerate(work) if i not in step]
@@ -179,7 +196,11 @@ def contracted(text: str, arrays: list, optimize: Any) -> ndarray:
     t, labels = _full(t, labels, set(labels), sizes)
     t, labels = _reduced(t, labels, set(output))
     result = t.permute([labels.index(x) for x in output])
-    return ndarray(result.clone() if result.is_conj() or result._is_view() else result)
+    result = result.clone() if result.is_conj() or result._is_view() else result
+    if optimize is False and result.dim() > 1:
+        axes = tuple(d for d in walked_axes(strides, len(walked)) if d < result.dim())
+        result = result.permute(axes).contiguous().permute(inverse(axes))
+    return ndarray(result)
 
 
 @function()
@@ -203,8 +224,12 @@ def einsum(
         if isinstance(operands[0], str)
         else _interleaved(operands)
     )
-    if order not in ("C", "F", "A", "K") and not optimize:
-        let_numpy_raise(np.einsum, "", 0, order=order)
+    if order not in ("C", "F", "A", "K"):
+        few = [0.0] * len(arrays)
+        let_numpy_raise(
+            np.einsum, "," * (len(few) - 1), *few, order=order, optimize=bool(optimize)
+        )  # fmt: skip
+        order = "K" if order is None else order.upper()
     arrays = [as_array(a) for a in arrays]
     if not arrays:
         np.einsum(text)
@@ -259,6 +284,8 @@ def _finished(
         result = ndarray(result._t, result._flip)  # a view of a conversion, which nobody else has
     if result.ndim == 0:
         return ndarray(result._t.clone() if result.base is not None else result._t, (), True)
+    if order == "A":
+        order = "F" if all(is_f_contiguous(a) for a in arrays) else "C"
     if order in ("C", "F") and result.base is None:
         from ._ufuncs import _laid_out
 

@@ -69,6 +69,8 @@ def astype(
 
     TypeError when `casting` forbids the cast; ComplexWarning when imaginary parts are dropped.
     """
+    if copy is not True and copy is not False:
+        let_numpy_raise(np.empty(0).astype, np.float64, copy=copy)
     wanted = torch_dtype(dtype)
     t = self._t
     given, asked = TO_NUMPY[t.dtype], TO_NUMPY[wanted]

@@ -369,7 +369,7 @@ def kron(a: Array, b: Array):
     shape = [i * j for i, j in zip(a.shape, b.shape, strict=True)]
     for d in range(n):
         a, b = a.unsqueeze(2 * d + 1), b.unsqueeze(2 * d)
-    return product(a, b).reshape(shape)
+    return product(a, b).reshape(shape).contiguous()
 
 
 # tensordot

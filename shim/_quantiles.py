@@ -253,7 +253,7 @@ def _quantile(a, q, axis, method, keepdims, skip_nan, scale):
     if inexact(a) and not skip_nan:
         nan = ordered[..., -1]
         result = torch.where(torch.isnan(nan), nan.to(result.dtype), result)
-    return _restore(result, axes, keepdims, lead)
+    return _restore(result if skip_nan else result.contiguous(), axes, keepdims, lead)
 
 
 def _no_weights(name: str, weights: Any) -> None:

@@ -26,7 +26,7 @@ from ._shapes import (
 )
 from ._table import Kind
 from ._ufunc_math import log10, power
-from ._unsigned import bits, cast, from_signed, to_signed, unbits
+from ._unsigned import bits, cast, flip, from_signed, to_signed, unbits
 from ._views import broadcast_all, reshaped
 
 # ranges
@@ -318,7 +318,7 @@ def vander(x: Array, N: Static = None, increasing: bool = False):
     if n > 1:
         powers = torch.cat((powers, torch.cumprod(column.expand(-1, n - 1), 1)), 1)
     powers = from_signed(powers.contiguous(), dtype)
-    return ndarray(powers.clone() if n < 2 else powers, () if increasing or n < 2 else (1,))
+    return ndarray(powers.clone() if n < 2 else powers if increasing else flip(powers, (1,)))
 
 
 # diagonals

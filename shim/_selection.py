@@ -38,7 +38,7 @@ from ._normalize import (
     function,
 )
 from ._reduce import shape_text
-from ._shapes import common_shape, let_numpy_raise
+from ._shapes import common_shape, laid_by_all, let_numpy_raise
 from ._sorting import nonzero_mask, positions, refuse_scalar
 from ._table import Kind
 from ._unsigned import bits, cast, choose_by, unbits
@@ -99,7 +99,7 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
         refuse_scalar(condition)
         return positions(mask)
     a, b = promoted(x, y, device=mask.device, convert=_as_where_does)
-    return choose_by(*broadcast(mask, a, b, ufunc=True))
+    return laid_by_all(choose_by(*broadcast(mask, a, b, ufunc=True)), mask, a, b)
 
 
 @frequent(where)
@@ -116,7 +116,7 @@ def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: 
         t = torch.where(mask, a, b)
     except RuntimeError:  # shapes, devices
         return None
-    return fresh(t)
+    return fresh(laid_by_all(t, mask, a, b) if t.dim() > 1 and not t.is_contiguous() else t)
 
 
 def _alike(v: Any, dtype: torch.dtype | None) -> tuple[Any, torch.dtype | None]:
@@ -461,6 +461,8 @@ def copied_into(dst: torch.Tensor, src: Any, casting: Any = "same_kind") -> torc
     exact = casting in ("no", "equiv", "safe")
     if type(src) is int or (exact and type(src) in (bool, float, complex)):
         let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src, casting)
+    elif exact and isinstance(src, Weak):
+        let_numpy_raise(np.copyto, np.zeros(1, TO_NUMPY[target]), src.kind(0), casting)
     if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
         let_numpy_raise(np.can_cast, "d", "d", casting)
         raise ValueError(

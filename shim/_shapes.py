@@ -150,18 +150,41 @@ def memory_order(a: ndarray, order: str | None) -> tuple[int, ...]:
 
 def walking_order(a: ndarray) -> tuple[int, ...]:
     """The axes from slowest to fastest as NumPy walks them for order K: broadcast axes stay."""
-    stride = a._t.stride()
+    return walked_axes([a._t.stride()], a._t.dim())
+
+
+def walked_axes(strides: list[tuple[int, ...]], ndim: int) -> tuple[int, ...]:
+    """The same for several operands: where they disagree on two axes, these stay."""
     fastest_first: list[int] = []
-    for axis in reversed_axes(a._t.dim()):
+    for axis in reversed_axes(ndim):
         place = len(fastest_first)
         for k in range(len(fastest_first) - 1, -1, -1):
-            other = stride[fastest_first[k]]
-            if stride[axis] and other:
-                if other <= stride[axis]:
-                    break
-                place = k
+            pairs = [(s[fastest_first[k]], s[axis]) for s in strides]
+            turned = [other > own for other, own in pairs if own and other]
+            if not turned:
+                continue
+            if not all(turned):
+                break
+            place = k
         fastest_first.insert(place, axis)
     return tuple(reversed(fastest_first))
+
+
+def laid_by_all(t: torch.Tensor, *operands: Any) -> torch.Tensor:
+    """What was computed by elements, in NumPy's order of axes, which all operands decide; torch's
+    is mostly that of the first."""
+    n = t.dim()
+    strides = [
+        (0,) * (n - o.dim())
+        + tuple(0 if e == 1 else s for e, s in zip(o.shape, o.stride(), strict=True))
+        for o in operands
+        if isinstance(o, torch.Tensor) and o.dim() > 1
+    ]
+    if len(strides) < 2:
+        return t
+    axes = walked_axes(strides, n)
+    laid = t.permute(axes)
+    return t if laid.is_contiguous() else laid.contiguous().permute(inverse(axes))
 
 
 def checked_order(order: str) -> str:

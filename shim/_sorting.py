@@ -96,7 +96,7 @@ def argsort(
     down = _check_sort(kind, order, stable, descending)
     a = a.reshape(-1) if a.dim() == 0 else a
     keep = down or bool(stable) or (kind is not None and kind[0].lower() in "sm")
-    return _order.argsort(*_along(a, axis), down, keep)
+    return _order.argsort(*_along(a, axis), down, keep).contiguous()
 
 
 def _check_partition(n: int, kth: Any, kind: Any, order: Any) -> None:
@@ -148,7 +148,7 @@ def argpartition(
     a = a.reshape(-1) if a.dim() == 0 else a
     t, axis = _along(a, axis)
     _check_partition(t.shape[axis], kth, kind, order)
-    return _order.argsort(t, axis)
+    return _order.argsort(t, axis).contiguous()
 
 
 @function()

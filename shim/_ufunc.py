@@ -29,7 +29,7 @@ from ._dtypes import (
 from ._ndarray import as_array, as_operand, as_tensor, may_share, ndarray, scalar_tensor, write
 from ._reduce import NoValue, reduce_dtype, reduce_engine, shape_text
 from ._saved import is_followed
-from ._shapes import common_shape, let_numpy_raise
+from ._shapes import common_shape, laid_by_all, let_numpy_raise
 from ._ufunc_math import complex_whole_power, natural_power, refuse_negative, sqrt
 from ._ufunc_table import Formulas, loop
 from ._unsigned import cast, choose_by
@@ -371,6 +371,8 @@ class ufunc:
                 result = choose_by(mask, result, torch.zeros_like(result))
             if order in ("C", "F") and result.dim() > 1:
                 result = _laid_out(result, order)
+            elif not result.is_contiguous():
+                result = laid_by_all(result, *operands)
             return ndarray(result, (), result.dim() == 0)
         shape = self._broadcast(operands, result.shape, *(() if mask is None else (mask.shape,)))
         full = self._broadcast(operands, shape, target._t.shape, say=target._t.shape)

@@ -14,6 +14,7 @@ import numpy as np
 from . import _accumulate
 from ._index_plan import readable
 from ._ndarray import fresh, ndarray
+from ._shapes import laid_by_all
 from ._table import Deferred, Kind, Row, add_row
 from ._ufunc import _OPTIONS, _laid_out, ufunc
 from ._ufunc_table import ROWS
@@ -109,7 +110,10 @@ class _Binary(ufunc):
             r = run(a, b)
         except RuntimeError as error:
             r = self._recover(error, run, (a, b))
-        return fresh(r, r.dim() == 0)
+        ndim = r.dim()
+        if ndim > 1 and not r.is_contiguous():
+            r = laid_by_all(r, a, b)
+        return fresh(r, ndim == 0)
 
 
 class _TwoOut(ufunc):

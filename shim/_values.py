@@ -24,7 +24,7 @@ from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
 from ._ndarray import as_array, ndarray, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Raw, Static, View, function
 from ._selection import copied_into, promoted
-from ._shapes import let_numpy_warn
+from ._shapes import laid_by_all, let_numpy_warn
 from ._table import Kind
 from ._ufunc_math import true_divide
 from ._ufunc_table import loop
@@ -52,7 +52,8 @@ def _clip(a: torch.Tensor, low: Any, high: Any) -> torch.Tensor:
     kinds = (a.dtype, a.dtype)
     result = loop("minimum", kinds, kinds[:1])(loop("maximum", kinds, kinds[:1])(a, low), high)
     # on a bound the element stays, for its gradient too
-    return torch.where(result == a, a, result) if a.dtype.is_floating_point else result
+    result = torch.where(result == a, a, result) if a.dtype.is_floating_point else result
+    return laid_by_all(result, a, low, high)
 
 
 def _no_options(options: dict) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from np_compile.tape.tree import mapped, with_items
 
 from .arrays.array import Array
+from .policy.loops import MarkedRange
 
 
 class Given:
@@ -37,6 +38,8 @@ class Given:
             return x
         if kind is Array:
             new = self._real(x)
+        elif kind is MarkedRange:
+            new = x._range  # C asks for a range's own type
         elif isinstance(x, tuple):
             new = _of_tuple(x, self._filled)
         else:

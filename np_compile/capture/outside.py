@@ -154,7 +154,9 @@ def foreign(
         result = as_user(1)(run, *operands)
     finally:
         state.switch(*before)
-        taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()), given.in_arrays())
+        # NumPy keeps no array of objects, so those that it makes may hold any stand-in.
+        held = given.in_arrays() + ([] if lends else stand_ins)
+        taken = _Taken(c, stand_ins, (*real_args, *real_kwargs.values()), held)
         if users:
             c.substitution.look()
         if not c.closed:
@@ -175,7 +177,7 @@ class _Taken:
     """The stand-ins of what a function gave: of its arguments, of views of them, of new arrays."""
 
     def __init__(self, c: Capture, stand_ins: list[Array], given: Iterable[Any], held: list[Array]):
-        """held: what arrays of objects among the arguments hold."""
+        """held: what arrays of objects that it gives may hold."""
         self._c = c
         self._given = set(map(id, given))  # no references, which `Loan` counts
         self._held = {id(_whole(a)): a for a in held}

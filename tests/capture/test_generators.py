@@ -159,3 +159,12 @@ def test_a_generator_that_code_outside_gives_writes_and_shuffles():
         return x, out, rng.normal(x * 0.1), state.normal(x)
 
     check(f)
+
+
+def test_a_range_is_a_seed():
+    def f():
+        rng = np.random.default_rng(range(10))
+        bits = np.random.MT19937(range(3))
+        return rng.random(2), bits.random_raw(), np.random.SeedSequence(range(3)).entropy
+
+    check(f)

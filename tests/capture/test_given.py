@@ -187,3 +187,14 @@ def test_what_numpy_takes_out_of_an_array_of_objects_is_the_array_that_was_put_i
         return drawn is y, rows[0] is z, rows[1] is y, x, y
 
     check(f, np.arange(3.0))
+
+
+def test_an_array_of_objects_that_numpy_makes_holds_the_arrays_of_its_list():
+    def f(x):
+        y = x + 1
+        o = np.array([y, x[:2], None], dtype=object)
+        o[0][0] = 5
+        joined = np.concatenate([o, o[:1]])
+        return o[0] is y, joined[3] is y, o[1] is joined[1], o.tolist(), y
+
+    check(f, np.arange(3.0))

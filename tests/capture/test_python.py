@@ -1261,3 +1261,20 @@ def test_what_is_compared_by_identity():
 
     assert compares_numpy(of_numpy)
     assert not compares_numpy(of_what_it_gives)
+
+
+def test_what_numpy_reads_of_an_array_cannot_be_set():
+    def f(x):
+        y, told = x + 1, []
+        for name in ("data", "ctypes", "device"):
+            try:
+                setattr(y, name, 3)
+            except AttributeError:
+                told.append(name)
+        try:
+            y.__array__("f4", copy=False)
+        except ValueError as error:
+            told.append(str(error))
+        return told, y.device
+
+    check(f, np.arange(3.0))

@@ -292,3 +292,33 @@ def test_integers_beyond_64_bits_have_numpys_dtypes(name, value):
     fast, _ = compiled(f)
     with np.errstate(all="ignore"):
         compare(observe(fast, arguments[0], {}), observe(f, arguments[1], {}))
+
+
+@pytest.mark.parametrize("value", [3, 2.5])
+@pytest.mark.parametrize("casting", ["no", "equiv", "safe"])
+@pytest.mark.parametrize("dtype", ["u1", "i8", "f4", "f8"])
+def test_a_cast_that_copyto_refuses_is_seen_by_its_handler(dtype, casting, value):
+    def f(x, v):
+        try:
+            np.copyto(x, v, casting=casting)
+        except TypeError as error:
+            return str(error), x + 1
+        return x + 2
+
+    check(f, np.zeros(3, dtype), value)
+
+
+def test_what_astype_and_mt_refuse():
+    def f(x):
+        texts = []
+        try:
+            x.astype("f4", copy=np._CopyMode.NEVER)
+        except ValueError as error:
+            texts.append(str(error))
+        try:
+            x.mT  # noqa: B018
+        except ValueError as error:
+            texts.append(str(error))
+        return texts, x.reshape(1, -1).mT + x.astype("f4", copy=False)[:, None]
+
+    check(f, np.arange(3.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 
 import numpy as np
@@ -305,6 +306,14 @@ def test_a_copy_is_no_view():
     check(f, data(4))
 
 
+def test_a_copy_by_columns_stays_so():
+    def f(x):
+        y, z = copy.copy(x.T), copy.deepcopy(x.T)
+        return y, y.flags.f_contiguous, z.strides, x.T.copy().strides
+
+    check(f, data(3, 4))
+
+
 def test_real_and_imaginary_parts_are_written_through():
     def f(z):
         z.real += 1
@@ -327,6 +336,12 @@ def test_real_and_imaginary_parts_are_written_through():
         np.fft.fft2,
         lambda x: np.gradient(x)[0],
         lambda x: np.select([x.T > 1], [x.T]),
+        lambda x: x.T + x,
+        lambda x: np.where(x.T > 1, x, 0.0),
+        lambda x: np.argsort(x.T, axis=0),
+        lambda x: np.quantile(x.T, [0.2, 0.5], axis=0),
+        lambda x: np.vander(x[0]),
+        lambda x: np.einsum("ij,jk->ki", x, x),
     ],
 )
 def test_what_numpy_lays_by_rows_has_views(made):

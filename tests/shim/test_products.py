@@ -305,3 +305,22 @@ def test_out_has_the_core_dimensions_of_the_product(a, b, out):
         return m.matmul(x, y, out=z)
 
     assert_matches(call, np.ones(a), np.ones(b), np.ones(out), meta=False)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", "c", "f", "a", "k"])
+@pytest.mark.parametrize("by_column", [True, False])
+def test_order_of_einsum(order, by_column):
+    a, b = np.arange(30.0).reshape(2, 3, 5), np.arange(12.0).reshape(4, 3)
+    if by_column:
+        a, b = np.asfortranarray(a), np.asfortranarray(b)
+    for text in ("...ft,mf->...mt", "aft,mf->tma", "aft,mf->ta"):
+        expected = np.einsum(text, a, b, order=order)
+        got = shim.einsum(text, to_shim(a), to_shim(b), order=order)
+        assert_same(got, expected)
+        assert got.strides == expected.strides
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_an_order_that_einsum_lacks(optimize):
+    assert_matches("einsum", "ij->j", np.ones((2, 3)), order="W", optimize=optimize)
+    assert_matches("einsum", "i,i", np.ones(2), np.ones(2), order="w", optimize=optimize)

@@ -412,3 +412,42 @@ def test_ravel_of_one_element_has_the_step_of_one(order):
     x = shim.lib.stride_tricks.as_strided(to_shim(np.ones((1, 1))), strides=(120, 432))
     assert x.ravel(order).strides == (8,)
     assert np.shares_memory(np.asarray(x.ravel(order)), np.asarray(x))
+
+
+C, F = np.arange(24.0).reshape(2, 3, 4) + 1, np.arange(24.0).reshape(4, 3, 2).T + 1
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda m, c, f: f + c,
+        lambda m, c, f: c < f,
+        lambda m, c, f: f * f.copy(order="F"),
+        lambda m, c, f: f.astype("i4") // c.astype("i8"),
+        lambda m, c, f: f.transpose(0, 2, 1) - f.transpose(0, 2, 1).copy(order="C"),
+        lambda m, c, f: f + f[:1],
+        lambda m, c, f: f[:, :1] + c[..., :1],
+        lambda m, c, f: f.T[:1] * c.T,
+        lambda m, c, f: m.divmod(f, c)[0],
+        lambda m, c, f: m.logaddexp(f, c),
+        lambda m, c, f: m.where(f > 2, c, f),
+        lambda m, c, f: m.where(f > 2, f, 0.0),
+        lambda m, c, f: m.clip(f, c, f),
+        lambda m, c, f: m.isclose(f, c),
+        lambda m, c, f: m.argsort(f, axis=0),
+        lambda m, c, f: f.argsort(axis=1, kind="stable"),
+        lambda m, c, f: m.argpartition(f, 1, 0),
+        lambda m, c, f: m.sort(f, 0),
+        lambda m, c, f: m.quantile(f, 0.5, 0),
+        lambda m, c, f: m.percentile(f, [20, 50], 1),
+        lambda m, c, f: m.kron(f, f),
+        lambda m, c, f: m.vander(c[0, 0]),
+        lambda m, c, f: m.einsum("ij,jk->ki", c[0], c[0].T),
+        lambda m, c, f: m.einsum("ij,ij->ji", f[0], f[0]),
+        lambda m, c, f: m.einsum("ijk->ij", f),
+    ],
+)
+def test_layouts(made):
+    got, expected = made(shim, to_shim(C), to_shim(F)), made(np, C, F)
+    assert_same(got, expected)
+    assert got.strides == expected.strides

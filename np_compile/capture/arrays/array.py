@@ -50,6 +50,15 @@ from .flat import Flat
 _new = object.__new__
 
 
+def _read_in_numpy(a: Array, name: str) -> Any:
+    return getattr(a._c.memory(a, f"ndarray.{name} runs in NumPy"), name)
+
+
+def _of_memory(name: str) -> property:
+    """An attribute that is read in NumPy, and that nobody can set."""
+    return property(lambda a: _read_in_numpy(a, name))
+
+
 class Array:
     """A stand-in for a NumPy array or NumPy scalar inside a captured function."""
 
@@ -182,7 +191,7 @@ class Array:
 
     @property
     def mT(self) -> Any:
-        return self._c.call("matrix_transpose", (self,), {})
+        return self._c.call("ndarray.mT", (self,), {})
 
     @property
     def real(self) -> Any:
@@ -222,6 +231,8 @@ class Array:
             return of
         known = self._c.known.get(id(above))
         return above if known is None else known[1]
+
+    data, ctypes, device = map(_of_memory, ("data", "ctypes", "device"))
 
     def __len__(self) -> int:
         shape = self._extents()
@@ -381,10 +392,10 @@ class Array:
         return self._c.real(self, "pickles an array").__reduce_ex__(protocol)
 
     def __copy__(self) -> Any:
-        return self._c.call("ndarray.copy", (self,), {})
+        return self._c.call("ndarray.copy", (self, "K"), {})
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return self._c.call("ndarray.copy", (self,), {})
+        return self._c.call("ndarray.copy", (self, "K"), {})
 
     # -- protocols --------------------------------------------------------------------------
 
@@ -395,7 +406,7 @@ class Array:
         a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
         _note_shown(self, a)
         if dtype is not None and a.dtype != dtype:
-            return a.astype(dtype)
+            return a.__array__(dtype, copy=copy)
         return a.copy() if copy else a
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -450,7 +461,7 @@ class Array:
             kind = self.__class__
             label = "numpy.ndarray" if kind is np.ndarray else f"numpy.{kind.__name__}"
             raise AttributeError(f"'{label}' object has no attribute '{name}'")
-        return getattr(self._c.memory(self, f"ndarray.{name} runs in NumPy"), name)
+        return _read_in_numpy(self, name)
 
 
 _MEETS_TENSOR = Break(
