@@ -32,7 +32,7 @@ from . import direct, runtime, twister
 from .direct import NotInC
 from .entry import KEYS, LISTED, SAME, Entry, Exit, Input
 from .linear import WIDE
-from .pieces import SMALL
+from .pieces import SMALL, is_itself
 from .random import generator_of
 from .source import written
 from .values import KIND_OF_DTYPE, TEXT
@@ -242,7 +242,7 @@ class Rows:
             parts = f.__code__, f.__defaults__, f.__kwdefaults__
             own = [self._address(part) if part is not None else 0 for part in parts]
             return [Fits.FUNCTION, self._address(x), self._address(f), *own]
-        if isinstance(x, (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)):
+        if is_itself(x):
             return [Fits.SAME, self._address(x)]
         if kind in (int, range) or isinstance(x, np.generic) or generator_of(x) is not None:
             raise NotInC

@@ -23,7 +23,7 @@ from .exits import Exit
 from .linear import WIDE, Linear
 from .liveness import Live, live_names
 from .nest import FAR, contiguous
-from .pieces import CONSTANT, LIST, SMALL, piece
+from .pieces import CONSTANT, LIST, SMALL, is_of_numpy, piece
 from .random import IN_PYTHON, METHODS, generator_of
 from .read import C_STORAGE, Again, Reader, int_constant
 from .source import written
@@ -206,7 +206,7 @@ class Entry:
             made = Rng(r.named(f"(bitgen *){self._in('p')}", "bitgen *", "g"), found[1])
             self.paths[made] = path
             return made
-        if callable(x) and getattr(kind, "__module__", "").startswith("numpy"):
+        if is_of_numpy(x):
             return Known(x)
         if is_record or (has_dict(kind) and not isinstance(x, (dict, list, set))):
             name = "/".join(map(str, path))

@@ -49,12 +49,23 @@ def piece(x: Any, small: bool) -> Any:
         return "drawn", method
     if kind is range:
         return "range", piece(x.start, small), piece(x.stop, small), x.step
-    fixed = (type, types.ModuleType, types.BuiltinFunctionType, np.ufunc, np.dtype)
-    if isinstance(x, (*fixed, Enum)) or kind is functools.partial:
+    if is_itself(x):
         return "same", id(x)
     if written(x) is not x:
         return "compiled", _function_piece(written(x))
     return kind
+
+
+def is_itself(x: Any) -> bool:
+    """Whether a value is known by its identity: a function that is not written in Python, a class,
+    a module, a member of an enumeration."""
+    fixed = (type, types.ModuleType, types.BuiltinFunctionType, np.dtype, functools.partial, Enum)
+    return isinstance(x, fixed) or is_of_numpy(x)
+
+
+def is_of_numpy(x: Any) -> bool:
+    """Whether a value is one of NumPy's functions, or another object of NumPy's that is called."""
+    return callable(x) and getattr(type(x), "__module__", "").startswith("numpy")
 
 
 def _function_piece(f: types.FunctionType) -> Any:

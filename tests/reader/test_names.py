@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import enum
+import functools
 import math
 import types
 
@@ -340,3 +342,48 @@ def test_names_of_others_and_functions_of_such_a_name() -> None:
             for _ in range(2):
                 check_call(fast, f, args, 0)
         assert not fast._reading.given_up
+
+
+class Side(enum.Enum):
+    LEFT = 1
+    RIGHT = 2
+
+
+def of_windows(x, statistic):
+    s = 0.0
+    for i in range(len(x)):
+        s += statistic(x[i:])
+    return s
+
+
+def of_a_pair(x, pair):
+    s = 0.0
+    for i in range(len(x)):
+        s += pair[0](x[i]) * pair[1]
+    return s
+
+
+def on_a_side(x, pair):
+    s = 0.0
+    for i in range(len(x)):
+        s += x[i] * pair[1] if pair[0] is Side.LEFT else 1.0
+    return s
+
+
+@pytest.mark.parametrize(
+    ("f", "given"),
+    [
+        (of_windows, (np.mean, np.median, np.max, np.sum)),
+        (of_a_pair, ((np.mean, 2), (np.median, 2), (np.negative, 2), (math.sqrt, 2))),
+        (of_a_pair, ((functools.partial(deep, k=3), 2), (functools.partial(deep, k=5), 2))),
+        (on_a_side, ((Side.LEFT, 2), (Side.RIGHT, 2))),
+    ],
+)
+def test_what_is_given_is_told_by_what_it_is_and_not_by_its_type(f, given) -> None:
+    """Functions of NumPy's, partial ones and members are of one type each, also in tuples."""
+    x = np.arange(1.0, 8.0)
+    with whole():
+        fast = np_compile.compile(f)
+        for _ in range(3):
+            for what in given:
+                assert fast(x, what) == pytest.approx(f(x, what), rel=1e-14)
