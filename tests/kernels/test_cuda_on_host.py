@@ -21,6 +21,7 @@ from np_compile.kernels.run import scatter
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
+from np_compile.kernels.targets.cuda import prelude
 
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
@@ -112,6 +113,25 @@ def test_indices_that_the_caller_has_as_numbers():
         count = p.source.program.integers.size
         assert p.in_bounds([1] * count)
         assert not p.in_bounds([1] * (count - 1) + [20])
+
+
+def test_many_elementary_functions_are_called(monkeypatch):
+    def few(x):
+        return np.exp(x) + np.sin(x)
+
+    def many(x):
+        return np.exp(np.sin(x)) * np.sin(np.exp(-x)) + x % 0.3
+
+    monkeypatch.setattr(prelude, "_MANY", 5)
+    x = np.linspace(0, 1, 50)
+    for f, how in ((few, "INLINE"), (many, "CALLED")):
+        ((module, inputs),) = captured(f, x)
+        with targeting(Gpu()):
+            source = generate(module.graph, partial(getattr, module))
+        assert f"{how} f64 exp_f64(f64 a)" in source.text
+        with on_host(0):
+            (got,) = executable(source, module)(*inputs)
+        np.testing.assert_allclose(got, f(x), rtol=1e-12)
 
 
 def added(x, places, values, machine):
