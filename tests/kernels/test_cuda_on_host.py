@@ -16,6 +16,7 @@ import torch
 
 import np_compile
 from np_compile import config
+from np_compile.capture import segments
 from np_compile.kernels.compile import generate, listening, targeting
 from np_compile.kernels.run import scatter
 from np_compile.kernels.run.execute import Executable
@@ -113,6 +114,26 @@ def test_indices_that_the_caller_has_as_numbers():
         count = p.source.program.integers.size
         assert p.in_bounds([1] * count)
         assert not p.in_bounds([1] * (count - 1) + [20])
+
+
+def test_an_index_out_of_bounds_is_told_in_words_of_numpy(monkeypatch):
+    def store(x, i):
+        y = x * 2
+        y[:, i] += 1
+        x[i] *= y[1, 0]
+        return y
+
+    monkeypatch.setattr(segments, "_is_torchs", lambda t: True)  # as on a device
+    with compiling_for(Gpu(), 1), config.patch(loops="recorded", plain="never", compile_in="call"):
+        fast = np_compile.compile(np_compile.wrap_numpy(store), backend="native")
+        for k in (1, 2, 9, 1, 4, 9):
+            x, i = torch.ones(5, 5, dtype=torch.float64), torch.tensor([0, k])
+            if k < 5:
+                fast(x, i)
+                continue
+            with pytest.raises(IndexError, match="index 9 is out of bounds for axis 1 with size 5"):
+                fast(x, i)
+            assert x.eq(1).all()
 
 
 def test_many_elementary_functions_are_called(monkeypatch):

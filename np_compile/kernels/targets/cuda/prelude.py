@@ -24,8 +24,8 @@ ULP: dict[str, tuple[int, int]] = dict.fromkeys((*UNARY, *BINARY), (4, 4)) | {
 _REAL = ("fabs", "trunc", "floor", "rint", "ceil", "copysign", "sqrt", "fma")
 _BUILTINS = "".join(f"#define __builtin_{f} {f}\n#define __builtin_{f}f {f}f\n" for f in _REAL)
 
-# Calls of elementary functions in a program from which on they are calls: written out at each place,
-# a hundred of them take NVRTC many seconds.
+# So many elementary functions in a program are called: written out at each place, a hundred of them
+# take NVRTC many seconds.
 _MANY = 32
 
 _HEAD = """\
@@ -177,9 +177,8 @@ def _elementary() -> dict[str, str]:
 def _long() -> frozenset[str]:
     """The names of elementary functions, and of those that call them."""
     names = _elementary().keys()
-    return frozenset(
-        name for name, text in _functions().items() if not names.isdisjoint(re.findall(r"\w+", text))
-    )
+    inside = {name: re.findall(r"\w+", text) for name, text in _functions().items()}
+    return frozenset(name for name, words in inside.items() if not names.isdisjoint(words))
 
 
 @cache
