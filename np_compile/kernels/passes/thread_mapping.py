@@ -269,8 +269,8 @@ def _aligned(i: Expr, axis: Expr, lanes: int) -> bool:
 
 
 def _apart(s: Statement, axis: Expr) -> bool:
-    """Whether no access of a statement goes both by an axis and by those within its loop: where each
-    thread has an iteration, all of a warp read the same place, or neighbouring ones."""
+    """Whether no access of a statement goes both by an axis and by those within its loop: where
+    each thread has an iteration, all of a warp read the same place, or neighbouring ones."""
     within = {*s.axes[s.axes.index(axis) + 1 :]}
     found = [E.axes_of(i) for _, index in s.touched for i in index]
     return not any(axis in axes and within & axes for axes in found)
