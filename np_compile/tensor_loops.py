@@ -49,7 +49,7 @@ _SPARSE = 16  # times the memory that its elements need, from which a tensor is 
 _COMPARED = 1 << 24  # bytes of arrays up to which it is looked whether a call has changed them
 _BETTER = 256  # kinds of calls that are better recorded, and remembered
 _TIMED = 3  # calls of a kind that are timed on the host, and on the device
-_FAR = 3  # times as long as the other way: one call tells
+_FAR = 3  # times as long as the other way: two calls tell, of which one may compile
 _AGAIN = 16  # calls, and twice as many each time, after which both are timed again
 
 
@@ -75,7 +75,7 @@ class _Ways:
         self._best[way] = min(self._best[way], seconds)
         self._left[way] -= 1
         for k in (0, 1):
-            if self._best[k] > _FAR * self._best[not k] and self._best[k] < float("inf"):
+            if self._left[k] == 1 and float("inf") > self._best[k] > _FAR * self._best[not k]:
                 self._left[k] = 0
         quicker = self._best[1] < self._best[0]
         self.there = not way if self._left[not way] else way if self._left[way] else quicker
