@@ -226,7 +226,10 @@ class Compiled(Made):
                 result = keeper.run(args, kwargs)
                 if result is not MISS:
                     return result
-        return self._run(args, kwargs, None)
+        result = self._run(args, kwargs, None)
+        if type(found) is TensorLoops:
+            found.recorded()
+        return result
 
     def _keeper_on(self, device: torch.device | None) -> Keeper | None:
         """The kept calls on tensors, or on arrays that live on a device meanwhile; None: there

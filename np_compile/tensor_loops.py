@@ -13,6 +13,8 @@ otherwise than by its arguments, recording does it.
 
 from __future__ import annotations
 
+import threading
+import time
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
@@ -22,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from . import shim
+from . import config, shim
 from .capture.arrays.tensors import ordinary, traced
 from .capture.arrays.transfers import give_back, lend, place_on_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds
@@ -46,6 +48,44 @@ _FEW = 1 << 20  # bytes of tensors on a device up to which the host does what is
 _SPARSE = 16  # times the memory that its elements need, from which a tensor is not copied
 _COMPARED = 1 << 24  # bytes of arrays up to which it is looked whether a call has changed them
 _BETTER = 256  # kinds of calls that are better recorded, and remembered
+_TIMED = 3  # calls of a kind that are timed on the host, and on the device
+_FAR = 3  # times as long as the other way: two calls tell, of which one may compile
+_AGAIN = 16  # calls, and twice as many each time, after which both are timed again
+
+
+class _Ways:
+    """How long calls of a kind take on the host, on copies of a few tensors, and recorded on the
+    device: few elements come in, but there may be many in between. there: which way is next."""
+
+    def __init__(self) -> None:
+        self.there = False
+        self._calls = 0  # since both were timed
+        self._until = _AGAIN
+        self._best = [float("inf")] * 2
+        self._left = [_TIMED] * 2
+
+    @property
+    def timed(self) -> bool:
+        """Whether the next call is."""
+        return any(self._left)
+
+    def ran(self, seconds: float) -> None:
+        """A call that is timed took so long."""
+        way = self.there
+        self._best[way] = min(self._best[way], seconds)
+        self._left[way] -= 1
+        for k in (0, 1):
+            if self._left[k] == 1 and float("inf") > self._best[k] > _FAR * self._best[not k]:
+                self._left[k] = 0
+        quicker = self._best[1] < self._best[0]
+        self.there = not way if self._left[not way] else way if self._left[way] else quicker
+
+    def passed(self) -> None:
+        """A call went the quicker way."""
+        self._calls += 1
+        if self._calls >= self._until:
+            self._calls, self._until = 0, 2 * self._until
+            self._best, self._left = [float("inf")] * 2, [1, 1]
 
 
 class TensorLoops:
@@ -65,12 +105,15 @@ class TensorLoops:
         self._never = _NO_LOOPS  # why it is recorded, whatever it is called on
         self._why = ""  # why the last call was
         self._better: set[tuple] = set()
+        self._ways: dict[tuple, _Ways] = {}
+        self._recorded = threading.local()  # `since`: how a call that is timed began
 
     def call(self, args: tuple, kwargs: dict, instead: Callable | None = None) -> Any:
         """The result of a call, or MISS if it is to be recorded. instead: gives what is called in
         the stead of the function of arrays."""
         if self._function.__code__ is not self._code:
             self._look()
+        self._recorded.__dict__.pop("since", None)
         in_vain = self._in_vain()
         if self._never and not in_vain:
             return MISS
@@ -91,8 +134,40 @@ class TensorLoops:
             if result is MISS:
                 self._is_better(key)
         if result is MISS and in_vain and held <= _FEW:
-            return self._on_host(args, kwargs, opened, device, True, instead)
+            if not config.measures():
+                return self._on_host(args, kwargs, opened, device, True, instead)
+            return self._quicker(key, args, kwargs, opened, device, instead)
         return result
+
+    def _quicker(
+        self, key: tuple, args: tuple, kwargs: dict, opened: Opened, device: torch.device,
+        instead: Callable | None,
+    ) -> Any:  # fmt: skip
+        """A call that is not kept: on the host, or MISS where the device is quicker."""
+        ways = self._ways.get(key)
+        if ways is None:
+            if len(self._ways) >= _BETTER:
+                self._ways.clear()
+            ways = self._ways[key] = _Ways()
+        timed = ways.timed
+        if not timed:
+            ways.passed()
+        if ways.there:
+            if timed:
+                self._recorded.since = ways, device, _now(device)
+            return MISS
+        start = _now(device) if timed else 0.0
+        result = self._on_host(args, kwargs, opened, device, True, instead)
+        if timed:
+            ways.ran(_now(device) - start)
+        return result
+
+    def recorded(self) -> None:
+        """A call ended that this left to recording."""
+        since = self._recorded.__dict__.pop("since", None)
+        if since is not None:
+            ways, device, start = since
+            ways.ran(_now(device) - start)
 
     def _is_better(self, key: tuple) -> None:
         """Calls of such arguments are better recorded."""
@@ -259,6 +334,13 @@ class TensorLoops:
                 "far longer for an element"
             )
         return made
+
+
+def _now(device: torch.device) -> float:
+    """The time when the device has done all."""
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    return time.perf_counter()
 
 
 def is_away(device: torch.device) -> bool:

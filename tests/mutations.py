@@ -873,6 +873,24 @@ MUTATIONS = (
         "kernels/test_cuda_on_host.py",
     ),
     Mutation(
+        "np_compile/kernels/passes/thread_mapping.py",
+        "return not any(axis in axes and within & axes for axes in found)",
+        "return False",
+        "kernels/test_on_gpu.py::test_sums_of_few_results_are_loops_of_many_threads",
+    ),
+    Mutation(
+        "np_compile/capture/names/namespace.py",
+        'return t.device.type != "cpu" and t.device == capture.device and bool(capture.lent)',
+        'return t.device.type != "cpu"',
+        "capture/test_tensors.py",
+    ),
+    Mutation(
+        "np_compile/tensor_loops.py",
+        "quicker = self._best[1] < self._best[0]",
+        "quicker = False",
+        "capture/test_tensor_loops.py",
+    ),
+    Mutation(
         "np_compile/tensor_loops.py",
         "        loan.settle(changed)",
         "        pass",

@@ -89,7 +89,7 @@ ALLOWED: dict[str, set[str]] = {
     "cupy_arrays": {"capture", "errors", "loan"},
     "devices": {"shim"},
     "reached": {"capture", "loan", "reader", "replay"},
-    "tensor_loops": {"capture", "loan", "reached", "reader", "replay", "shim"},
+    "tensor_loops": {"capture", "config", "loan", "reached", "reader", "replay", "shim"},
     "api": {
         *("backends", "capture", "config", "cupy_arrays", "devices", "eager", "errors", "errstate"),
         *("made", "reader", "replay", "shim", "tape", "tensor_loops"),

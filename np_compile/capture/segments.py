@@ -22,6 +22,7 @@ from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
 
 from . import state
+from .arrays.transfers import to_host
 from .arrays.window import needs_operators
 from .frames import inside_try, user_line
 from .policy import decide, guess, loops
@@ -196,9 +197,7 @@ def _failed(
     if seg.node.guesses:
         raise guess.Wrong
     if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):
-        text = str(error).partition("\n\nWhile executing %")[0]  # torch.fx tells where in its graph
-        if text != str(error):
-            error.args = (text,)
+        _put_into_words(seg, error)
         raise error
     # NumPy writes what comes before what fails; tensors are left as they were.
     undone = (restored or getattr(error, "undone", False)) and not c.grads
@@ -225,6 +224,27 @@ def _failed(
         stacklevel=2,
     )
     return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
+
+
+def _put_into_words(seg: Segment, error: Exception) -> None:
+    """Have an error of torch's operators, or of kernels on a device, say what NumPy says: of an
+    index out of bounds NumPy is asked, on copies."""
+    text = str(error).partition("\n\nWhile executing %")[0]  # torch.fx tells where in its graph
+    if text != str(error):
+        error.args = (text,)
+    if not isinstance(error, IndexError):
+        return
+    try:
+        rerun(seg, [None if a._t is None else _copied(a) for a in seg.values])
+    except IndexError as told:
+        error.args = told.args
+    except Exception:  # it is about another call, or there is no memory for it
+        return
+
+
+def _copied(a: Any) -> np.ndarray:
+    """What an array on torch's memory holds, as NumPy's."""
+    return shim.to_numpy(shim.ndarray(to_host(a._t), a._flip, a._is_scalar()))
 
 
 def _is_torchs(t: torch.Tensor) -> bool:

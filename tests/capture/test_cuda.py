@@ -89,6 +89,25 @@ def writes_to_a_copy(x):
     return x.sum(), y
 
 
+def test_a_tensor_there_is_no_array():
+    t = torch.ones(3, device="cuda")
+
+    def of_one(x):
+        return np.asarray(t) + x
+
+    def of_new(x):
+        return torch.ones(3, device="cuda").numpy() + x
+
+    for f in (of_one, of_new):
+        fast, _ = compiled(f)
+        for place in ("cuda", "cpu") * 3:
+            with torch.device(place), pytest.raises(TypeError, match="to numpy"):
+                fast(np.ones(3))
+    fast, _ = compiled(lambda x: np.asarray(t.cpu()) + x)
+    with torch.device("cuda"):
+        assert fast(np.ones(3)).tolist() == [2, 2, 2]
+
+
 def test_what_is_a_copy_stays_one():
     with torch.device("cuda"):
         check(writes_to_a_copy, data(4, 6)[::2, ::3], rtol=1e-9)

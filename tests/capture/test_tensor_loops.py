@@ -499,6 +499,37 @@ def test_large_tensors_in_objects_are_not_copied(monkeypatch):
         assert bool(copied) == (taps == 4)
 
 
+@pytest.mark.parametrize("slow", ["host", "device"])
+def test_what_is_not_kept_runs_where_it_is_quicker(slow, monkeypatch):
+    clock, ran = [0.0], []
+
+    def taking(way, f):
+        def call(it, *args):
+            if it in (fast, fast._reading):
+                ran.append(way)
+                clock[0] += 1.0 if way == slow else 0.1
+            return f(it, *args)
+
+        return call
+
+    monkeypatch.setattr(tensor_loops, "is_away", lambda device: True)
+    monkeypatch.setattr(tensor_loops, "_now", lambda device: clock[0])
+    fast, rng = compiled(in_vain), np.random.default_rng(3)
+    for _ in range(3):
+        fast(series(9), rng, [])
+    assert fast._keeper.in_vain
+    monkeypatch.setattr(
+        tensor_loops.TensorLoops, "_on_host", taking("host", tensor_loops.TensorLoops._on_host)
+    )
+    monkeypatch.setattr(type(fast), "_run", taking("device", type(fast)._run))
+    for _ in range(40):
+        fast(series(20), rng, [])
+    quick = "host" if slow == "device" else "device"
+    assert ran.count(quick) > 30
+    assert 2 <= ran.count(slow) < 10  # of each again, later
+    assert len(ran) == 40
+
+
 class Counts:
     known: object = 0
 

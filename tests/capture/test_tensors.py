@@ -381,6 +381,29 @@ def test_fullgraph_names_the_tensor():
         fast(np.ones(3), torch.ones(3))
 
 
+FAR = torch.empty(3, device="meta")  # as on any device that NumPy does not reach
+OF_FAR = {
+    "asarray": lambda x: np.asarray(FAR) + x,
+    "array": lambda x: np.array(FAR),
+    "dtype": lambda x: np.asarray(FAR, dtype=float),
+    "made": lambda x: np.asarray(torch.empty(3, device="meta")) * x,
+    "numpy": lambda x: FAR.numpy() + x,
+    "force": lambda x: FAR.numpy(force=True) + x,
+}
+
+
+@pytest.mark.filterwarnings("ignore:__array__ impl")  # torch's has no `copy`
+@pytest.mark.parametrize("f", OF_FAR.values(), ids=OF_FAR)
+def test_a_tensor_on_a_device_is_no_array(f):
+    fast = np_compile.compile(f, backend="eager")
+    with pytest.raises((TypeError, NotImplementedError)) as want:
+        f(np.ones(3))
+    for _ in range(3):
+        with pytest.raises(want.type) as got:
+            fast(np.ones(3))
+        assert str(got.value) == str(want.value)
+
+
 # -- memory that arrays and tensors share ------------------------------------------------------
 
 

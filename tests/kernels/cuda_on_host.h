@@ -12,6 +12,7 @@
 #define __device__
 #define __shared__ static
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(n)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))

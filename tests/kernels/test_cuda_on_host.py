@@ -16,11 +16,13 @@ import torch
 
 import np_compile
 from np_compile import config
+from np_compile.capture import segments
 from np_compile.kernels.compile import generate, listening, targeting
 from np_compile.kernels.run import scatter
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
+from np_compile.kernels.targets.cuda import prelude
 
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
@@ -112,6 +114,45 @@ def test_indices_that_the_caller_has_as_numbers():
         count = p.source.program.integers.size
         assert p.in_bounds([1] * count)
         assert not p.in_bounds([1] * (count - 1) + [20])
+
+
+def test_an_index_out_of_bounds_is_told_in_words_of_numpy(monkeypatch):
+    def store(x, i):
+        y = x * 2
+        y[:, i] += 1
+        x[i] *= y[1, 0]
+        return y
+
+    monkeypatch.setattr(segments, "_is_torchs", lambda t: True)  # as on a device
+    with compiling_for(Gpu(), 1), config.patch(loops="recorded", plain="never", compile_in="call"):
+        fast = np_compile.compile(np_compile.wrap_numpy(store), backend="native")
+        for k in (1, 2, 9, 1, 4, 9):
+            x, i = torch.ones(5, 5, dtype=torch.float64), torch.tensor([0, k])
+            if k < 5:
+                fast(x, i)
+                continue
+            with pytest.raises(IndexError, match="index 9 is out of bounds for axis 1 with size 5"):
+                fast(x, i)
+            assert x.eq(1).all()
+
+
+def test_many_elementary_functions_are_called(monkeypatch):
+    def few(x):
+        return np.exp(x) + np.sin(x)
+
+    def many(x):
+        return np.exp(np.sin(x)) * np.sin(np.exp(-x)) + x % 0.3
+
+    monkeypatch.setattr(prelude, "_MANY", 5)
+    x = np.linspace(0, 1, 50)
+    for f, how in ((few, "INLINE"), (many, "CALLED")):
+        ((module, inputs),) = captured(f, x)
+        with targeting(Gpu()):
+            source = generate(module.graph, partial(getattr, module))
+        assert f"{how} f64 exp_f64(f64 a)" in source.text
+        with on_host(0):
+            (got,) = executable(source, module)(*inputs)
+        np.testing.assert_allclose(got, f(x), rtol=1e-12)
 
 
 def added(x, places, values, machine):

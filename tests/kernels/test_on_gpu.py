@@ -4,6 +4,7 @@ give on a device."""
 from __future__ import annotations
 
 import copy
+import re
 import warnings
 from functools import partial
 
@@ -16,6 +17,7 @@ from np_compile import config
 from np_compile.backends import sizes as for_sizes
 from np_compile.backends.sizes import ByOperators
 from np_compile.kernels.compile import ForSizes, generate, listening, targeting
+from np_compile.kernels.ir.program import Call
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.sizes import launches_at
 from np_compile.kernels.target import Gpu
@@ -225,6 +227,14 @@ def searches(a, b):
 def nearest(x, centres):
     d = ((x[:, None] - centres) ** 2).sum(-1)
     return d.argmin(1), d.min(1)
+
+
+@program(data(211, 3), data(5, 3))
+def means(x, centres):
+    labels = ((x[:, None, :] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    members = (labels[:, None] == np.arange(len(centres))).astype(x.dtype)
+    moved = members.T @ x / np.maximum(members.sum(axis=0)[:, None], 1)
+    return moved, labels, np.abs(moved - centres).max()
 
 
 @program(data(0, 4))
@@ -637,6 +647,20 @@ def test_counters_that_are_too_many_are_not_shared(n, counters):
     (module, _), *_ = captured(count, np.zeros(counters, np.int64), ints(n, high=50))
     with targeting(Gpu()):
         assert "local" not in str(generate(module.graph, partial(getattr, module)).program)
+
+
+def test_sums_of_few_results_are_loops_of_many_threads():
+    """What is computed for them is not stored, and each row of few columns has a thread."""
+    ((module, _),) = captured(means, data(100_000, 3), data(16, 3))
+    with targeting(Gpu()):
+        source = generate(module.graph, partial(getattr, module))
+    program = source.program
+    assert not any(isinstance(s, Call) for s in program.steps)
+    text = str(program)
+    assert re.search(r"for i\d+ < 100000 grid 1:\n +for j\d+ < 16:\n +t\d+\[i\d+\] argmin=", text)
+    assert max(b.size for b in program.buffers if b.kind == "temporary") < 100_000 * 4
+    # The last sums, of the parts, are shared by the threads of a block.
+    assert re.search(r"for w\d+ < \d+ thread \d+:\n +t\d+\[0\] sum= part", text)
 
 
 def test_the_schedule_stands_in_the_program():

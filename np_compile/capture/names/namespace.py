@@ -402,9 +402,17 @@ def _attribute(name: str) -> Any:
 _standing: dict[int, Any] = {}  # id of a function of a module -> what stands for it, and holds it
 
 
+def stands_for_array(capture: Any, t: torch.Tensor) -> bool:
+    """Whether a tensor may be taken for an array where it lies: to NumPy one on a device is none,
+    unless torch was given arrays that live there meanwhile."""
+    if capture.tensors:
+        return True
+    return t.device.type != "cpu" and t.device == capture.device and bool(capture.lent)
+
+
 def _of_tensor(capture: Any, name: str, real: Callable, t: torch.Tensor, kwargs: dict) -> Any:
     """`np.asarray(t)`, `np.array(t)` of a tensor."""
-    if capture.tensors or t.device.type != "cpu":
+    if stands_for_array(capture, t):
         a = capture.adopt_foreign(t) if capture.tensors else capture.adopt(t)
         return a if name == "asarray" and not kwargs else capture.call(name, (a,), kwargs)
     a = real(t, **kwargs)

@@ -35,6 +35,7 @@ from .namespace import (
     mentions,
     real_of,
     replacement,
+    stands_for_array,
 )
 from .substitute import Substitution, compares_numpy, evaluators, importer, origin_of
 
@@ -251,7 +252,7 @@ class TensorDoors(torch.overrides.TorchFunctionMode):
                 args = convert(args, why)
             if func is torch.Tensor.numpy:
                 t = args[0]
-                if capture.tensors or t.device.type != "cpu":
+                if stands_for_array(capture, t):
                     return capture.adopt(t.detach() if kwargs.get("force") else t)
                 return capture.taken_from(func(*args, **kwargs))
         return func(*args, **kwargs)

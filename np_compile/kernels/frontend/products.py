@@ -25,9 +25,11 @@ from .reductions import accumulator
 # A product of two matrices is a loop up to so many multiplications, with two extents so narrow, or
 # with sums so short: to write the result is then most of the work.
 _SMALL = 16 * 32 * 32
-# On a GPU up to so many, of so many results: the threads share the sums.
+# On a GPU up to so many, of so many results: the threads share the sums. Sums of any length, where
+# there are so few of them.
 _SMALL_ON_GPU = 1 << 22
 _FEW_ON_GPU = 1 << 12
+_FEWEST_ON_GPU = 1 << 6
 _NARROW = 4
 _LARGE = 1 << 30  # what is not known
 _SHORT = 8
@@ -56,6 +58,7 @@ def _loops(rows: int, sums: int, columns: int, gpu: bool) -> bool:
     small = len(known) == 3 and (
         elements(known) <= _SMALL
         or (gpu and elements(known) <= _SMALL_ON_GPU and rows * columns <= _FEW_ON_GPU)
+        or (gpu and rows * columns <= _FEWEST_ON_GPU)
     )
     return small or middle <= _NARROW or least <= 1 or not reaches(sums, _SHORT + 1)
 

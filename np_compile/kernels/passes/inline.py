@@ -15,7 +15,7 @@ from ..analysis.dependence import disjoint
 from ..ir import expr as E
 from ..ir.expr import Expr
 from ..ir.program import Buffer, Call, Program, Statement, Step, accesses
-from ..target import Target
+from ..target import Gpu, Target
 
 # Longest expression of a statement, in nodes: bounds the compile time and the live registers.
 _LONGEST = 240
@@ -25,17 +25,18 @@ _WRITERS = 32
 
 def inline(program: Program, machine: Target) -> Program:
     """The program with such loads replaced."""
-    _Inliner(program, machine.recompute_cycles).run()
+    _Inliner(program, machine.recompute_cycles, isinstance(machine, Gpu)).run()
     return program
 
 
 class _Inliner:
     """recompute: most cycles an element of a value that is computed again for each of its uses.
+    gpu: whether that is so where one use has several of its own elements for each.
     writers: the steps that write a buffer, in order, with the box that each stores. uses: how many
     elements of what a step stores are loaded."""
 
-    def __init__(self, program: Program, recompute: int):
-        self.steps, self.recompute = program.steps, recompute
+    def __init__(self, program: Program, recompute: int, gpu: bool):
+        self.steps, self.recompute, self.gpu = program.steps, recompute, gpu
         self.writers: dict[Buffer, list[tuple[int, Box | None]]] = {}
         for p, step in enumerate(self.steps):
             for b in accesses(step)[1]:
@@ -94,7 +95,9 @@ class _Inliner:
         weight = cost(s.value)
         if weight * (self.uses[p] - _points(s)) > self.recompute * _points(s):
             return None
-        if weight > 1 and s.axes and _points(user) > 2 * _points(s):
+        again = _points(user) - _points(s)
+        most = self.recompute // max(weight, 1) if self.gpu else 1
+        if weight > 1 and s.axes and again > most * _points(s):
             return None  # computed once for each of its own elements instead
         length = len(E.walk(s.value))
         if budget[0] + length > _LONGEST:

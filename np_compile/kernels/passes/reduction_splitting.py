@@ -26,7 +26,7 @@ def reduction_splitting(program: Program, machine: Target) -> Program:
     for s in program.steps:
         if isinstance(s, Statement) and (count := _count(s, machine)):
             if s.over:
-                steps += _parts(program, s, count)
+                steps += _parts(program, s, count, machine)
                 parted = True
                 continue
             # The rows are walked in the order of the parts, and not for each column.
@@ -56,10 +56,12 @@ def _count(s: Statement, machine: Target) -> int:
     return count if count and rows.extent >= count else 0  # of many sizes, a guard
 
 
-def _parts(program: Program, s: Statement, most: int) -> list[Statement]:
+def _parts(program: Program, s: Statement, most: int, machine: Target) -> list[Statement]:
     """The reduction of each of so many parts, of the rows that are left over, and of what these
     give."""
     rows = s.over[0]
+    if machine.by_length and isinstance(rows.extent, int):
+        most = rows.extent // -(-rows.extent // most)  # few are left over
     size, rest = divmod(rows.extent, most)
     count = most + some(rest)
     kept = tuple(a for a in s.axes if a not in s.over)

@@ -105,8 +105,10 @@ class _Nest:
         widest = self._widest(inner)
         along = [s for s in statements(inner) if s.axes[-1:] != (inner.axis,)]
         coalesced = all(s.vector is inner.axis for s in along)
+        suits = coalesced and self._many(kept, widest)
+        suits = suits or (self._own(kept, widest) and all(_apart(s, inner.axis) for s in along))
         small = self._private(inner) <= self.machine.private_bytes
-        if self._few(inner, widest) or (small and coalesced and self._many(kept, widest)):
+        if self._few(inner, widest) or (small and suits):
             for loop in kept:
                 loop.kind = "grid"
             inner.width = self._lanes(inner, self.machine.threads, rows)
@@ -137,6 +139,10 @@ class _Nest:
         """Whether threads of their own suit these iterations, of so many steps each."""
         warp = self.machine.warp
         return bool(each <= 2 * warp or _count(loops) >= 2 * warp * self.machine.processors)
+
+    def _own(self, loops: list[Loop], each: int | Size) -> bool:
+        """Whether they do where what they read of an iteration does not follow from the step."""
+        return bool(each <= 2 * self.machine.warp or 4 * _count(loops) >= self.machine.threads)
 
     def _busy(self, kept: list[Loop]) -> bool:
         """Whether these loops have an iteration for each thread."""
@@ -181,12 +187,9 @@ class _Nest:
         for step in body:
             if not isinstance(step, Loop):
                 continue
-            inner = step.body[0] if len(step.body) == 1 else None
-            deeper = (
-                isinstance(inner, Loop)
-                and _shareable(inner)
-                and hint(inner.axis.extent) > hint(step.axis.extent)
-            )
+            extent = hint(step.axis.extent)
+            longer = hint(self._longest(step.body)) > extent
+            deeper = longer and (len(step.body) == 1 or extent < self.machine.warp)
             if _shareable(step) and not deeper:
                 step.kind, step.width, shared = "thread", threads, True
                 step.lanes = self._lanes(step, threads)
@@ -197,11 +200,14 @@ class _Nest:
     def _widest(self, loop: Loop) -> int | Size:
         """Iterations of the longest loop inside that threads can share, and of the loop itself
         where that has to run in order."""
+        return self._longest(loop.body if free(loop) else [loop])
+
+    def _longest(self, body: list[Loop | Statement]) -> int | Size:
+        """Iterations of the longest loop in a body that threads can share."""
         found: list[int | Size] = [0]
-        for step in loop.body if free(loop) else [loop]:
+        for step in body:
             if isinstance(step, Loop):
-                found.append(step.axis.extent if _shareable(step) else 0)
-                found += [self._widest(s) for s in step.body if isinstance(s, Loop)]
+                found += [step.axis.extent if _shareable(step) else 0, self._longest(step.body)]
         return max(found, key=hint)
 
     def _threads(self, longest: int | Size, rows: int) -> int:
@@ -260,6 +266,14 @@ def _aligned(i: Expr, axis: Expr, lanes: int) -> bool:
     constant, atoms = E.terms(i)
     others = [constant, *(c for a, c in atoms.items() if a is not axis)]
     return axis not in atoms or not any(some(n % lanes) for n in others)
+
+
+def _apart(s: Statement, axis: Expr) -> bool:
+    """Whether no access of a statement goes both by an axis and by those within its loop: where
+    each thread has an iteration, all of a warp read the same place, or neighbouring ones."""
+    within = {*s.axes[s.axes.index(axis) + 1 :]}
+    found = [E.axes_of(i) for _, index in s.touched for i in index]
+    return not any(axis in axes and within & axes for axes in found)
 
 
 def _stencil(inner: Loop, outer: Loop) -> bool:

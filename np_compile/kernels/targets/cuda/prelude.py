@@ -7,6 +7,7 @@ CUDA's, and for quotients of integers, which the hardware has no vectors for.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from ...ir.dtypes import TYPEDEFS
@@ -23,6 +24,10 @@ ULP: dict[str, tuple[int, int]] = dict.fromkeys((*UNARY, *BINARY), (4, 4)) | {
 _REAL = ("fabs", "trunc", "floor", "rint", "ceil", "copysign", "sqrt", "fma")
 _BUILTINS = "".join(f"#define __builtin_{f} {f}\n#define __builtin_{f}f {f}f\n" for f in _REAL)
 
+# So many elementary functions in a program are called: written out at each place, a hundred of them
+# take NVRTC many seconds.
+_MANY = 32
+
 _HEAD = """\
 #define __builtin_memcpy memcpy
 #define __builtin_inff() __int_as_float(0x7f800000)
@@ -35,6 +40,7 @@ _HEAD = """\
 #define ALIGNED(p) (p)
 #endif
 #define INLINE static __device__ __forceinline__
+#define CALLED static __device__ __noinline__
 template <class B, class A> INLINE B bits(A a) { B b; memcpy(&b, &a, sizeof b); return b; }
 """
 
@@ -145,6 +151,13 @@ template <class T, class F> INLINE void combine(T *place, F f) {
 @cache
 def _functions() -> dict[str, str]:
     """The texts of scalar functions by name, each after those that it calls."""
+    table = _elementary()
+    return table | c.scalar_functions(table.keys(), by_hardware=True)
+
+
+@cache
+def _elementary() -> dict[str, str]:
+    """Those that CUDA has, of which each place takes much code."""
     table: dict[str, str] = {}
     for real in ("f32", "f64"):
         s = "f" if real == "f32" else ""
@@ -157,7 +170,15 @@ def _functions() -> dict[str, str]:
         for name in ("lgamma", "tgamma"):
             body = f"return {name}{s}(a);"
             table[f"{name}_{real}"] = f"INLINE {real} {name}_{real}({real} a) {{ {body} }}\n"
-    return table | c.scalar_functions(table.keys(), by_hardware=True)
+    return table
+
+
+@cache
+def _long() -> frozenset[str]:
+    """The names of elementary functions, and of those that call them."""
+    names = _elementary().keys()
+    inside = {name: re.findall(r"\w+", text) for name, text in _functions().items()}
+    return frozenset(name for name, words in inside.items() if not names.isdisjoint(words))
 
 
 @cache
@@ -170,4 +191,8 @@ def prelude(source: str, threads: bool = True) -> str:
     """The typedefs, and the functions that a source names, with those that they name. threads: and
     how threads combine what they have."""
     needed = c.needed(_functions(), source)
+    long = _long()
+    if sum([word in long for word in re.findall(r"\w+(?=\()", source)]) >= _MANY:
+        for text in _elementary().values():
+            needed = needed.replace(text, text.replace("INLINE", "CALLED", 1))
     return TYPEDEFS + _BUILTINS + _HEAD + needed + (_THREADS if threads else "")
