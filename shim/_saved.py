@@ -80,6 +80,19 @@ def following() -> Iterator[None]:
             end()
 
 
+@contextmanager
+def unfollowed() -> Iterator[None]:
+    """Within the block, what is saved is torch's, as where a graph is traced."""
+    paused = _local.followed
+    if paused:
+        _autograd._pop_saved_tensors_default_hooks()
+    try:
+        yield
+    finally:
+        if paused:
+            _autograd._push_saved_tensors_default_hooks(Saved, Saved.get)
+
+
 def is_followed() -> bool:
     """Whether what autograd saves is known."""
     return _local.followed

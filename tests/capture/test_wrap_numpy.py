@@ -623,6 +623,73 @@ def test_what_is_not_compiled_yet_writes_to_a_tensor_with_gradients(f):
     torch.testing.assert_close(*results, rtol=0, atol=0)
 
 
+def _read_before(y, x):
+    s = (y * y * x).sum()
+    if float(s) > 0:
+        y *= 2
+    return s + (y * x).sum()
+
+
+def _again(y, x):
+    t = np.exp(y * x)
+    y += t
+    if float(t.sum()) > 0:
+        y *= t
+    u = y * y
+    if float(u.sum()) > 0:
+        y[0] = u[1] * t[0]
+    return (y * u * t).sum()
+
+
+def _at_each_turn(y, x):
+    s = 0.0
+    for k in range(30):
+        s = s + (y * x).sum()
+        y[k % 4] = k * x[0]
+    return s
+
+
+@pytest.mark.parametrize("f", [_read_before, _again, _at_each_turn])
+@pytest.mark.parametrize("of_both", [True, False])
+@pytest.mark.parametrize(
+    "wrap",
+    [eager, compiled_eager, compiled_aot, lambda f: np_compile.run(compiled_eager(f))],
+    ids=["eager", "compiled", "aot", "pending"],
+)
+def test_segments_write_to_what_autograd_has_saved_in_earlier_ones(f, of_both, wrap):
+    values, c = np.array([0.4, 0.1, 0.3, 0.6]), np.array([0.7, 0.2, 0.5, 0.3])
+    fast = wrap(f)
+    for _ in range(4):
+        y, x = torch.tensor(values, requires_grad=of_both), torch.tensor(c, requires_grad=True)
+        written = y * 1
+        fast(written, x).backward()
+        after = values.copy()
+        for t, k in ((y, 0), (x, 1)) if of_both else ((x, 1),):
+            for i in range(4):
+                h = np.zeros((2, 4))
+                h[k, i] = 1e-6
+                low, high = (f(values + s * h[0], c + s * h[1]) for s in (-1, 1))
+                assert t.grad[i].item() == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-6)
+        f(after, c)
+        assert written.tolist() == pytest.approx(after.tolist())
+
+
+@pytest.mark.parametrize(
+    "backend", ["native", "aot_eager", pytest.param("inductor", marks=pytest.mark.thorough)]
+)
+def test_a_program_writes_to_data_that_its_gradient_needs(backend):
+    def f(x, w):
+        s = (x * w).sum()
+        x[0] = 5.0
+        return s + (x * w).sum()
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+    for _ in range(3):
+        x, w = torch.tensor([0.5, 2.0]), torch.tensor([3.0, 4.0], requires_grad=True)
+        fast(x, w).backward()
+        assert (x.tolist(), w.grad.tolist()) == ([5.0, 2.0], [5.5, 4.0])
+
+
 def test_training_with_a_torch_optimizer():
     def loss(w, b, x, y):
         return ((np.tanh(x @ w + b) - y) ** 2).mean()
