@@ -238,7 +238,7 @@ def _give_stored(x: Any, seen: set[int]) -> Any:
         items = [_give_stored(v, seen) for v in x]
         return x if all(map(operator.is_, items, x)) else with_items(x, items)
     place: Any = x if isinstance(x, (list, dict, deque)) else None
-    if place is None and is_record(x):
+    if place is None and (is_record(x) or isinstance(x, torch.nn.Module)):
         place = own_dict(x)
     if place is None:
         return x

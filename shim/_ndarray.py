@@ -15,7 +15,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -196,6 +196,19 @@ class ndarray(metaclass=_ArrayType):
             return str(self._t.device)
         except NotSupported:
             return "cpu"
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        """What torch makes of an array: stored into a tensor it is a tensor. A module takes it for
+        a buffer, since it has this method; torch's other functions do not."""
+        if function is torch.Tensor.__setitem__:
+            return function(*args[:2], as_tensor(args[2]))
+        raise TypeError(
+            f"torch's {getattr(function, '__name__', function)} of an array: arrays are NumPy's\n"
+            "  Remedy: call NumPy's function, or hand the array over: `torch.from_numpy(x)`."
+        )
 
     def __len__(self) -> int:
         if self.ndim == 0:

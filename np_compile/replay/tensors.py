@@ -50,7 +50,8 @@ class KeptOnTensors(Kept):
     grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
 
     __slots__ = (
-        "_follows", "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad", "names",
+        "_follows", "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad",
+        "names",
     )  # fmt: skip
 
     def __init__(

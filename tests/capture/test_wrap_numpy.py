@@ -781,6 +781,48 @@ def test_a_module_used_inside_wrapped_code():
     assert layer.weight.grad is not None
 
 
+class _Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(3, dtype=F64))
+        self.register_buffer("mean", torch.zeros(3, dtype=F64))
+        self.register_buffer("squares", torch.zeros(3, dtype=F64))
+        self.last = None
+
+
+@every
+def test_a_module_has_tensors_where_its_buffers_were_set(wrap):
+    def forward(self, x):
+        m = np.mean(x, axis=0)
+        self.mean = 0.9 * self.mean + 0.1 * m
+        self.squares[1:] = 0.9 * self.squares[1:] + 0.1 * (m * m)[1:]
+        self.last = {"m": [m]}
+        return ((x - m + self.mean) ** 2 * self.w).sum()
+
+    module = type("Module", (_Normed,), {"forward": wrap(forward)})()
+    mean, squares = np.zeros(3), np.zeros(3)
+    for k in range(3):
+        x = tensor(4, 3, seed=k)
+        module(x).backward()
+        m = x.numpy().mean(axis=0)
+        mean = 0.9 * mean + 0.1 * m
+        squares[1:] = 0.9 * squares[1:] + 0.1 * (m * m)[1:]
+        assert list(module.state_dict()) == ["w", "mean", "squares"]
+        np.testing.assert_allclose(module.mean.numpy(), mean)
+        np.testing.assert_allclose(module.squares.numpy(), squares)
+        assert type(module.last["m"][0]) is torch.Tensor
+        want = ((x.numpy() - m + mean) ** 2).sum(axis=0)
+        np.testing.assert_allclose(module.w.grad.numpy(), want)
+        module.zero_grad()
+
+
+@every
+def test_functions_of_torchs_say_that_arrays_are_numpys(wrap):
+    for f in (lambda x: torch.sin(np.exp(x)), lambda x: torch.nn.functional.relu(x * 2)):
+        with pytest.raises(TypeError, match=r"of an array: arrays .*NumPy's\n .*from_numpy"):
+            wrap(f)(tensor(3, grad=True))
+
+
 def test_code_outside_numpy_that_would_lose_the_gradient_raises():
     f = compiled_eager(lambda x: np.vectorize(lambda v: v * 2)(x) + 1)
     with pytest.raises(np_compile.errors.GradientLost, match="gradient of its argument"):
