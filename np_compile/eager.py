@@ -24,7 +24,7 @@ from .capture.exchange.arguments import Exchange, is_record
 from .capture.names.numpy_names import row_of_function
 from .capture.names.substitute import Substitution, contents, evaluators, importer
 from .shim._ndarray import within
-from .shim._saved import end, follow
+from .shim._saved import following
 from .tape.tree import mapped, with_items
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
@@ -193,16 +193,13 @@ def run_eagerly(wrapped: Any, function: types.FunctionType, args: tuple, kwargs:
     before = state.switch(None, substitution)
     outer, within.wrapped = within.wrapped, True
     try:
-        if within.grads:
-            follow()
         with (
+            following(within.grads),
             _context(arrays.device),
             torch._C._DisableAutocast(),  # dtypes are NumPy's
         ):
             return give(f(*given, **named))
     finally:
-        if not outer:
-            end()
         within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()

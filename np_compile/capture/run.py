@@ -61,7 +61,7 @@ def run(
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, key
     if options.tensors:
-        with following():  # a segment may write to what an earlier one has saved
+        with following(now=False):  # a segment may write to what an earlier one has saved
             return _charged(options.budget, True, keeper, *call, None)[0]
     if key is None or not options.adapts or not config.measures():
         return _charged(options.budget, True, keeper, *call, None)[0]

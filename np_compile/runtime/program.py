@@ -21,7 +21,7 @@ from np_compile.lowering.lower import interpreter, lower, written_inputs
 from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
 from np_compile.shim import quiet
-from np_compile.shim._saved import is_followed, part, unfollowed
+from np_compile.shim._saved import hooks, is_followed, part
 from np_compile.tape.node import Node
 
 
@@ -280,7 +280,7 @@ def build(
         args.append(torch.tensor(numbers, dtype=torch.int64, device=device or "cpu"))
     tensors = len(inputs), bool(floats), ints, order
     with (
-        uncollected(), unfollowed(), torch.inference_mode(False), progress(options.name, node),
+        uncollected(), hooks(False), torch.inference_mode(False), progress(options.name, node),
         torch.set_grad_enabled(grad), torch._C._DisableAutocast(),
         # torch's, where AOTAutograd looks at `.grad` of what is no leaf
         quiet("The .grad attribute of a Tensor that is not a leaf"),

@@ -386,6 +386,14 @@ DIFFERENTIABLE = {
         np.concatenate([w, np.abs(z) ** 2]),
     )[-1],
     "strides": lambda x: as_strided((x * x)[1], (3, 2, 2), (8, 8, 16)) * np.arange(2.0),
+    "strides by their module": lambda x: np.lib.stride_tricks.as_strided(x, (10, 3), (8, 8)) ** 2,
+    "written by strides": lambda x: (
+        (y := np.sin(x)),
+        (v := as_strided(y, (2, 3), (40, 8))).__imul__(v * 3),
+        (z := y.T.copy()),
+        as_strided(z[0], (2, 2), (8, 32)).__setitem__(0, x[1, :2]),
+        y * z.T,
+    )[-1],
 }
 
 
@@ -400,6 +408,7 @@ def test_gradients_against_finite_differences(name):
     [
         *("arithmetic", "matmul", "indexing", "repeated places", "windows", "in place on a copy"),
         "complex parts",
+        "written by strides",
         *thorough(
             "trigonometric", "sum mean", "softmax", "loop", "strides", "maximum where", "views"
         ),
