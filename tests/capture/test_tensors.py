@@ -550,7 +550,7 @@ def test_vmap_over_code_that_writes_and_asks():
     slope = jacrev(lambda x: fast(x.sin()))
     rows = x.double()
     assert torch.equal(vmap(slope)(rows), torch.stack([slope(row) for row in rows]))
-    with pytest.raises(NotImplementedError, match="vmap: what differs .* that is one for all"):
+    with pytest.raises(NotImplementedError, match="vmap: what differs among its examples"):
         vmap(np_compile.wrap_numpy(lambda x, y: y.__setitem__(0, x[1])), (0, None))(x, x[0] * 1)
     with pytest.raises(RuntimeError, match="vmap: Python asks for the elements"):
         vmap(np_compile.wrap_numpy(lambda x: x * float(x[0])))(x)
