@@ -526,6 +526,7 @@ def test_forward_derivatives(f, compiled):
         torch.testing.assert_close(jacrev(lambda x: fast(x * 1))(given()).sum(1), want)
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_code_outside_that_would_lose_a_forward_derivative():
     outside = np_compile.wrap_numpy(lambda x: np.asarray(memoryview(np.asarray(x, dtype=object))))
     library = np_compile.wrap_numpy(lambda x: np.vectorize(lambda v: v * 2)(x))
