@@ -24,7 +24,7 @@ from .capture.exchange.arguments import Exchange, is_record
 from .capture.names.numpy_names import row_of_function
 from .capture.names.substitute import Substitution, contents, evaluators, importer
 from .shim._ndarray import within
-from .shim._saved import end, follow
+from .shim._saved import following
 from .tape.tree import mapped, with_items
 
 _SUBMODULES = {np.linalg: shim.linalg, np.fft: shim.fft, np.random: shim.random}
@@ -196,16 +196,13 @@ def run_eagerly(wrapped: Any, function: types.FunctionType, args: tuple, kwargs:
     before = state.switch(None, substitution)
     outer, within.wrapped = within.wrapped, True
     try:
-        if within.grads:
-            follow()
         with (
+            following(within.grads),
             _context(arrays.device),
             torch._C._DisableAutocast(),  # dtypes are NumPy's
         ):
             return give(f(*given, **named))
     finally:
-        if not outer:
-            end()
         within.wrapped, within.grads = outer, grads
         state.switch(*before)
         exchange.restore()
@@ -241,7 +238,7 @@ def _give_stored(x: Any, seen: set[int]) -> Any:
         items = [_give_stored(v, seen) for v in x]
         return x if all(map(operator.is_, items, x)) else with_items(x, items)
     place: Any = x if isinstance(x, (list, dict, deque)) else None
-    if place is None and is_record(x):
+    if place is None and (is_record(x) or isinstance(x, torch.nn.Module)):
         place = own_dict(x)
     if place is None:
         return x

@@ -165,7 +165,7 @@ class flatiter:
 
     def _store(self, flat: torch.Tensor) -> None:
         base = self.base
-        before_write(base)
+        before_write(base, flat)
         full = flat.reshape(base._t.shape)
         base._t.copy_(flip(full, base._flip) if base._flip else full)
 

@@ -69,7 +69,17 @@ _transform = torch._C._functorch.peek_interpreter_stack  # the innermost of vmap
 
 
 class Stays(NotSupported):
-    """An argument that NumPy cannot have: without data, or with a gradient."""
+    """An argument that NumPy cannot have: without data, with a gradient, or many at once."""
+
+
+def _why_it_stays(t: torch.Tensor) -> str:
+    if t.requires_grad:
+        what = "with a gradient, which would be lost"
+    elif is_transformed(t):
+        what = "of a transform of torch.func, or with a forward derivative, which would be lost"
+    else:
+        what = "without data"
+    return f"the shim has no such call, and NumPy cannot have an array {what}"
 
 
 class Handing:
@@ -123,7 +133,7 @@ class Handing:
             own = a._own
         else:
             if t.requires_grad or t.device.type == "meta" or is_transformed(t):
-                raise Stays("NumPy cannot have an array without data, or with a gradient")
+                raise Stays(_why_it_stays(t))
             own = to_numpy(a)
             if t.device.type != "cpu" and not a._scalar:
                 self._away.append((a, own, own.copy()))

@@ -71,7 +71,7 @@ def setitem(self: ndarray, index: Any, value: Any, /) -> None:
         )
     if self._readonly:
         raise ValueError("assignment destination is read-only")
-    before_write(self)
+    before_write(self, index, value)
     p = plan(self, index)
     check_places(p.view)
     t = self._t

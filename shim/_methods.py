@@ -150,7 +150,7 @@ def fill(self: ndarray, value: Any) -> None:
     v = assigned(value, self._t.dtype, self._t.device, True)
     if v.dim():
         v = one_element(v, value)
-    before_write(self)
+    before_write(self, value)
     self._t.copy_(_fitted(v, self._t.shape, ()))
 
 

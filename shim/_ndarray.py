@@ -15,12 +15,18 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from torch._C._functorch import get_unwrapped, is_batchedtensor, is_functorch_wrapped_tensor
+from torch._C._functorch import (
+    get_unwrapped,
+    is_batchedtensor,
+    is_functorch_wrapped_tensor,
+    maybe_get_level,
+)
+from torch._C._functorch import peek_interpreter_stack as _transform
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import forward_ad
 
@@ -197,6 +203,19 @@ class ndarray(metaclass=_ArrayType):
         except NotSupported:
             return "cpu"
 
+    @classmethod
+    def __torch_function__(
+        cls, function: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        """What torch makes of an array: stored into a tensor it is a tensor. A module takes it for
+        a buffer, since it has this method; torch's other functions do not."""
+        if function is torch.Tensor.__setitem__:
+            return function(*args[:2], as_tensor(args[2]))
+        raise TypeError(
+            f"torch's {getattr(function, '__name__', function)} of an array: arrays are NumPy's\n"
+            "  Remedy: call NumPy's function, or hand the array over: `torch.from_numpy(x)`."
+        )
+
     def __len__(self) -> int:
         if self.ndim == 0:
             raise TypeError("len() of unsized object")
@@ -246,12 +265,17 @@ def _calibrated() -> int:
 _ALONE = _calibrated()  # what Python counts of a token that an array and a variable refer to
 
 
-def before_write(a: ndarray) -> None:
+def before_write(a: ndarray, *given: Any) -> None:
     """What autograd has saved of an array gets memory of its own before a write.
 
     Where that is not known, the array gets fresh memory, with what it is a view of: if nobody else
-    can see it, all views are known, and it is not the caller's.
+    can see it, all views are known, and it is not the caller's. given: what is written, and where;
+    under `vmap` these may be many at once, and the array becomes as many.
+
+    Errors: NotSupported, where it cannot.
     """
+    if _transform() is not None:
+        _spread(a, given)
     if _saved.is_followed():
         _saved.part(a._t)
         return
@@ -259,16 +283,57 @@ def before_write(a: ndarray) -> None:
     if not (_followed(a) or owner._t.requires_grad) or not torch.is_grad_enabled():
         return
     views = _known_views(owner)
-    if views is None:
-        return
-    old = owner._t
-    owner._t = old.clone()
+    if views is not None:
+        _move(owner, views, owner._t.clone())
+
+
+def _move(owner: ndarray, views: list[ndarray], memory: torch.Tensor) -> None:
+    """Give an array and its views other memory, laid out as theirs."""
+    old, owner._t = owner._t, memory
     shift = owner._t.storage_offset() - old.storage_offset()
     for view in views:
         t, whole, size = view._t, owner._t, 1
         if t.dtype is not old.dtype:
             whole, size = torch.view_as_real(whole), 2
         view._t = whole.as_strided(t.shape, t.stride(), t.storage_offset() + shift * size)
+
+
+def _spread(a: ndarray, given: Iterable[Any]) -> None:
+    """Make an array one for each example of `vmap`, if something of these is so."""
+    tensors = [t for x in given for t in _tensors_in(x)]
+    owner = a if a._base is None else a._base
+    known = _levels(owner._t)
+    many = [t for t in tensors if not _levels(t) <= known]
+    if not many:
+        return
+    views = _known_views(owner)
+    if views is None:
+        raise NotSupported(
+            "vmap: what differs among its examples is written to an array that is one for all"
+        )
+    of_all = sum(torch.zeros_like(t, dtype=torch.int64).sum() for t in many) == 0
+    _move(owner, views, torch.where(of_all, owner._t, owner._t))
+
+
+def _tensors_in(x: Any) -> Iterator[torch.Tensor]:
+    """The tensors of arrays in an index, or a value."""
+    if isinstance(x, (tuple, list)):
+        for v in x:
+            yield from _tensors_in(v)
+    elif type(x) is ndarray:
+        yield x._t
+    elif isinstance(x, torch.Tensor):
+        yield x
+
+
+def _levels(t: torch.Tensor) -> set[int]:
+    """The levels of `vmap` at which a tensor is many."""
+    found = set()
+    while is_functorch_wrapped_tensor(t):
+        if is_batchedtensor(t):
+            found.add(maybe_get_level(t))
+        t = get_unwrapped(t)
+    return found
 
 
 def _known_views(owner: ndarray) -> list[ndarray] | None:
@@ -330,7 +395,7 @@ def check_places(t: torch.Tensor) -> None:
 
 def write(a: ndarray, values: torch.Tensor) -> None:
     """Set all elements of `a` from a tensor of its shape, cast; flipped axes from their end."""
-    before_write(a)
+    before_write(a, values)
     check_places(a._t)
     values = _unsigned.cast(values, a._t.dtype)
     a._t.copy_(_unsigned.flip(values, a._flip) if a._flip else values)

@@ -288,7 +288,7 @@ def _exactly_into(out: Any, result: torch.Tensor) -> ndarray:
             "output array is not acceptable (must have the right datatype, number of dimensions, "
             "and be a C-Array)"
         )
-    before_write(out)
+    before_write(out, result)
     out._t.copy_(result)
     return out if result.dim() else ndarray(result, (), True)
 

@@ -40,6 +40,7 @@ class Saved:
 
 class _Local(threading.local):
     followed = False  # whether what is saved here is known
+    hooked = False  # whether that is so at present
     fresh: list[weakref.ref[Saved]]  # what was saved since the last write
     places: dict[int, list[weakref.ref[Saved]]]  # and before: by the memory it lies in
 
@@ -47,37 +48,66 @@ class _Local(threading.local):
 _local = _Local()
 
 
-def follow() -> None:
-    """Know of what is saved from now on, until `end`. Not where torch has no hooks for that, as in
-    `torch.func`, nor where others have some."""
-    if _local.followed or not _autograd._saved_tensors_hooks_is_enabled():
+def follow(now: bool = True) -> None:
+    """Know of what is saved from now on, or within `hooks` alone, to the end of the block of
+    `following`. Not where torch has no hooks for that, as in `torch.func`, nor where others have
+    some."""
+    if _local.hooked or _others():
         return
-    if _autograd._top_saved_tensors_default_hooks(True) is not None:
-        return
-    _local.followed = True
-    _local.fresh, _local.places = [], {}
-    _autograd._push_saved_tensors_default_hooks(Saved, Saved.get)
+    if not _local.followed:
+        _local.followed = True
+        _local.fresh, _local.places = [], {}
+    _hook(now)
 
 
-def end() -> None:
-    """What is saved from now on is torch's."""
+def _end() -> None:
     if _local.followed:
-        _autograd._pop_saved_tensors_default_hooks()
         _local.followed = False
         del _local.fresh, _local.places
 
 
+def _others() -> bool:
+    """Whether there can be no hooks, or others are there."""
+    return (
+        not _autograd._saved_tensors_hooks_is_enabled()
+        or _autograd._top_saved_tensors_default_hooks(True) is not None
+    )
+
+
+def _hook(on: bool) -> None:
+    if on is not _local.hooked:
+        _local.hooked = on
+        if on:
+            _autograd._push_saved_tensors_default_hooks(Saved, Saved.get)
+        else:
+            _autograd._pop_saved_tensors_default_hooks()
+
+
 @contextmanager
-def following() -> Iterator[None]:
-    """Within the block, know of what is saved in it."""
-    begins = not _local.followed
+def following(begins: bool = True, now: bool = True) -> Iterator[None]:
+    """Within the block, know of what is saved in it, from its beginning, or from a `follow` on."""
+    before = _local.followed, _local.hooked
     if begins:
-        follow()
+        follow(now)
     try:
         yield
     finally:
-        if begins:
-            end()
+        _hook(before[1])
+        if not before[0]:
+            _end()
+
+
+@contextmanager
+def hooks(on: bool) -> Iterator[None]:
+    """Within the block, what is saved is known, if it is in what is around it; or it is torch's, as
+    where a graph is traced."""
+    before = _local.hooked
+    if _local.followed and not (on and not before and _others()):
+        _hook(on)
+    try:
+        yield
+    finally:
+        _hook(before)
 
 
 def is_followed() -> bool:

@@ -112,7 +112,7 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
         raise ValueError("All dimensions of input must be of equal length")
     if a._readonly:
         raise ValueError("assignment destination is read-only")
-    before_write(a)
+    before_write(a, val)
     t = a._t
     values = assigned(val, t.dtype, t.device)
     values = values.reshape(-1) if values.dim() else values

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .saved import placeholders, results_of
 from .twice import refusing
 
 
@@ -39,10 +40,11 @@ def _torch_backend(name: str) -> Callable:
         compiler = torch._dynamo.lookup_backend(name)
         if not (torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs)):
             return compiler(graph, example_inputs)
+        own, written = _without_writes(graph)
         with torch._functorch.config.patch(
             donated_buffer=False
         ):  # a graph may be gone through twice
-            return refusing(compiler(graph, example_inputs))
+            return _writing(refusing(compiler(own, example_inputs)), written)
 
     compile_with_torch.__name__ = name
     compile_with_torch.__doc__ = f"torch's own `{name}` back end."
@@ -51,6 +53,44 @@ def _torch_backend(name: str) -> Callable:
 
 aot_eager = _torch_backend("aot_eager")
 inductor = _torch_backend("inductor")
+
+
+def _without_writes(graph: torch.fx.GraphModule) -> tuple[torch.fx.GraphModule, list[int]]:
+    """A graph that gives, as its last results, what this one writes to inputs; the positions of
+    these. AOTAutograd saves such an input for the gradient, and would write to it then."""
+    inputs = placeholders(graph.graph)
+    copies = [n for n in graph.graph.nodes if n.target is torch.ops.aten.copy_.default]
+    writes = [n for n in copies if n.args[0] in inputs]
+    if not writes:
+        return graph, []
+    made = torch.fx.Graph()
+    own: dict[torch.fx.Node, torch.fx.Node] = {}
+    for n in graph.graph.nodes:
+        if n in writes:
+            own[n] = own[n.args[1]]
+        elif n.op != "output":
+            own[n] = made.node_copy(n, own.__getitem__)
+    results = [*results_of(graph.graph), *writes]
+    made.output(tuple(own[r] if isinstance(r, torch.fx.Node) else r for r in results))
+    return torch.fx.GraphModule(graph, made), [inputs.index(n.args[0]) for n in writes]
+
+
+def _writing(program: Callable, written: list[int]) -> Callable:
+    """A program that writes its last results to these inputs, of which it is given copies."""
+    if not written:
+        return program
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        own = list(tensors)
+        for k in written:
+            own[k] = tensors[k].clone()
+        results = program(*own)
+        count = len(results) - len(written)
+        for k, values in zip(written, results[count:], strict=True):
+            tensors[k].copy_(values)
+        return list(results[:count])
+
+    return run
 
 
 def device_of(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> torch.device:

@@ -315,7 +315,7 @@ class _Backward:
                 raise Refused
             modes = []
             for r, s in enumerate(targets):
-                at = halves.continued.get(r, 0)
+                at = halves.continued.get(r, -1)
                 # The gradient of what this step has made is not needed afterwards.
                 free = at >= first_given and saved[at][0] != "constant"
                 added = s >= 0 or -1 - s in gradients

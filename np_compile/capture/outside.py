@@ -13,6 +13,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from np_compile import shim
 from np_compile.errors import GradientLost
+from np_compile.shim._saved import hooks
 from np_compile.tape.node import Break, Segment
 from np_compile.tape.tree import leaves, mapped, of_type
 
@@ -78,7 +79,7 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
 
     args, kwargs = mapped((args, kwargs), handed)
     try:
-        with c.device or nullcontext(), torch._C._DisableAutocast():
+        with c.device or nullcontext(), torch._C._DisableAutocast(), hooks(True):
             result = as_user(1)(partial(shim.TABLE[name].function, **kwargs), *args)
     except shim.NotSupported:
         return c.through_numpy(name, args, kwargs, why)

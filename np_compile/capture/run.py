@@ -12,6 +12,7 @@ import torch
 
 from np_compile import config, shim
 from np_compile.runtime.buffers import export
+from np_compile.shim._saved import following
 from np_compile.tape.node import Break
 
 from . import state
@@ -59,6 +60,9 @@ def run(
     """
     key = None if device is not None or options.tensors else signature(args, kwargs)
     call = function, substitution, options, args, kwargs, device, listener, key
+    if options.tensors:
+        with following(now=False):  # a segment may write to what an earlier one has saved
+            return _charged(options.budget, True, keeper, *call, None)[0]
     if key is None or not options.adapts or not config.measures():
         return _charged(options.budget, True, keeper, *call, None)[0]
     choice = decide.of_call(options, key, args, kwargs)

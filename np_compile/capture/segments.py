@@ -18,6 +18,7 @@ from np_compile import config, debug_output, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.general import General, Job, Sizes, build_general
 from np_compile.runtime.program import Program, build, by_operators
+from np_compile.shim._saved import hooks
 from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
 
@@ -124,7 +125,8 @@ def cut(c: Capture, reason: Break) -> None:
     before = _before(c, seg, program) if needs or program.backend_name != "native" else []
     failure: Exception | None = None
     try:
-        outputs = run(seg.inputs, seg.floats, seg.ints)
+        with hooks(True):
+            outputs = run(seg.inputs, seg.floats, seg.ints)
     except Exception as e:
         failure = e
     if failure is not None:  # here, where it is no context of NumPy's exception

@@ -21,7 +21,6 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.shim._saved import following
 from np_compile.tape.call import Call, Parameter
 from np_compile.tape.form import Form
 from np_compile.tape.node import Node, picked
@@ -128,16 +127,13 @@ def interpreter(
 
     Its integers are known then, so that a view is a view.
     """
-    written = written_inputs(node, live)
 
     def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
         numbers = list(ints)
         if dynamic:
             for k, number in zip(dynamic, tensors[-1].tolist(), strict=True):
                 numbers[k] = number
-        # They are written to where they lie, and what autograd has saved of them by then is kept.
-        differentiates = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-        with device or nullcontext(), following() if written and differentiates else nullcontext():
+        with device or nullcontext():
             return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
 
     return run

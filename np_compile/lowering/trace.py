@@ -88,9 +88,27 @@ def _by_parts(scatter: Any) -> Callable:
     return replaced
 
 
-# What functionalization leaves of a write has no derivative in torch; these have.
+def _strided_scatter(
+    whole: torch.Tensor, part: torch.Tensor, size: list[int], strides: list[int],
+    offset: int | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """The operator that replaces elements by where they lie in memory, by their indices there."""
+    if not part.numel():
+        return whole.clone()
+    begin = whole.storage_offset()
+    places = torch.full((), 0 if offset is None else offset - begin, device=whole.device)
+    for axis, (n, step) in enumerate(zip(size, strides, strict=True)):
+        along = torch.arange(n, device=whole.device) * step
+        places = places + along.reshape(-1, *[1] * (len(size) - axis - 1))
+    span = 1 + sum((n - 1) * s for n, s in zip(whole.shape, whole.stride(), strict=True))
+    memory = whole.as_strided((span,), (1,), begin)
+    return memory.index_put((places,), part).as_strided(whole.shape, whole.stride())
+
+
+# What functionalization leaves of a write has no derivative in torch, or a wrong one; these have.
 _aten = torch.ops.aten
 _DIFFERENTIABLE = {
     _aten.copy.default: _copy,
+    _aten.as_strided_scatter.default: _strided_scatter,
     **{f.default: _by_parts(f) for f in (_aten.slice_scatter, _aten.select_scatter)},
 }

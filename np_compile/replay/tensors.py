@@ -8,6 +8,7 @@ tensor is all that recording looks at, and all that has torch treat it in anothe
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import torch
@@ -21,6 +22,7 @@ from np_compile.kernels.run.gpu_sequence import GpuSequence
 from np_compile.kernels.run.on_tensors import runner
 from np_compile.runtime.program import joined
 from np_compile.shim._ndarray import overlaps_itself
+from np_compile.shim._saved import following
 
 from .arguments import Opened, opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available
@@ -48,7 +50,8 @@ class KeptOnTensors(Kept):
     grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
 
     __slots__ = (
-        "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad", "names",
+        "_follows", "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad",
+        "names",
     )  # fmt: skip
 
     def __init__(
@@ -61,6 +64,8 @@ class KeptOnTensors(Kept):
         self.count = len(opened.leaves)
         self.checks = checks
         self._written = sorted(plan.written)
+        # A program may write to what an earlier one has saved.
+        self._follows = call.grad and bool(plan.written) and len(plan.steps) > 1
         self._whole: Any = None
         if plan.steps and plan.sequence is not None:
             self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
@@ -110,7 +115,8 @@ class KeptOnTensors(Kept):
                 increment_version([leaves[k] for k in self._written])
             if start == len(plan.steps):
                 return before
-        return plan.run(leaves, start, before)
+        with following() if self._follows else nullcontext():
+            return plan.run(leaves, start, before)
 
     def _jointly(self, leaves: Sequence[Any]) -> dict[int, torch.Tensor] | None:
         """What is wanted, by number, where all programs run as one call, and their gradients as

@@ -21,6 +21,7 @@ from np_compile.lowering.lower import interpreter, lower, written_inputs
 from np_compile.runtime.operators import Operators
 from np_compile.runtime.progress import progress
 from np_compile.shim import quiet
+from np_compile.shim._saved import hooks, is_followed, part
 from np_compile.tape.node import Node
 
 
@@ -126,9 +127,9 @@ class Program:
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
     ) -> Any:
         """Run on tensors, the segment's floats, and its changing integers; a list of tensors."""
+        if self.written:
+            self._before_writes(tensors)
         if self._direct is None:
-            if self.written and torch.is_grad_enabled():
-                _check_leaves([tensors[k] for k in self.written])
             if _autocasts():  # of which NumPy knows nothing
                 with torch._C._DisableAutocast():
                     return self.compiled(*self._with_parameters(tensors, floats, ints))
@@ -163,8 +164,8 @@ class Program:
     ) -> Any:
         """As `run`, operator by operator: also right where inputs that are written to overlap."""
         tensors = [a._t for a in inputs]
-        if self.written and torch.is_grad_enabled():
-            _check_leaves([tensors[k] for k in self.written])
+        if self.written:
+            self._before_writes(tensors)
         run = self.compiled if self.graph is None else Operators(self.graph).run
         if self.written and any(t.requires_grad for t in tensors):
             # The graph writes at its end, which others that share the memory would see too late.
@@ -172,6 +173,15 @@ class Program:
             run = interpreter(self.node, self.live, *counts, self._device)
         with torch._C._DisableAutocast():
             return run(*self._with_parameters(tensors, floats, self.dynamic_ints(ints)))
+
+    def _before_writes(self, tensors: Sequence[torch.Tensor]) -> None:
+        """See that what is written to may be, and that what autograd has saved of it is kept."""
+        written = [tensors[k] for k in self.written]
+        if self._direct is None and torch.is_grad_enabled():
+            _check_leaves(written)
+        if is_followed():
+            for t in written:
+                part(t)
 
     def _with_parameters(
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
@@ -270,7 +280,7 @@ def build(
         args.append(torch.tensor(numbers, dtype=torch.int64, device=device or "cpu"))
     tensors = len(inputs), bool(floats), ints, order
     with (
-        uncollected(), torch.inference_mode(False), progress(options.name, node),
+        uncollected(), hooks(False), torch.inference_mode(False), progress(options.name, node),
         torch.set_grad_enabled(grad), torch._C._DisableAutocast(),
         # torch's, where AOTAutograd looks at `.grad` of what is no leaf
         quiet("The .grad attribute of a Tensor that is not a leaf"),

@@ -386,6 +386,14 @@ DIFFERENTIABLE = {
         np.concatenate([w, np.abs(z) ** 2]),
     )[-1],
     "strides": lambda x: as_strided((x * x)[1], (3, 2, 2), (8, 8, 16)) * np.arange(2.0),
+    "strides by their module": lambda x: np.lib.stride_tricks.as_strided(x, (10, 3), (8, 8)) ** 2,
+    "written by strides": lambda x: (
+        (y := np.sin(x)),
+        (v := as_strided(y, (2, 3), (40, 8))).__imul__(v * 3),
+        (z := y.T.copy()),
+        as_strided(z[0], (2, 2), (8, 32)).__setitem__(0, x[1, :2]),
+        y * z.T,
+    )[-1],
 }
 
 
@@ -400,6 +408,7 @@ def test_gradients_against_finite_differences(name):
     [
         *("arithmetic", "matmul", "indexing", "repeated places", "windows", "in place on a copy"),
         "complex parts",
+        "written by strides",
         *thorough(
             "trigonometric", "sum mean", "softmax", "loop", "strides", "maximum where", "views"
         ),
@@ -623,6 +632,73 @@ def test_what_is_not_compiled_yet_writes_to_a_tensor_with_gradients(f):
     torch.testing.assert_close(*results, rtol=0, atol=0)
 
 
+def _read_before(y, x):
+    s = (y * y * x).sum()
+    if float(s) > 0:
+        y *= 2
+    return s + (y * x).sum()
+
+
+def _again(y, x):
+    t = np.exp(y * x)
+    y += t
+    if float(t.sum()) > 0:
+        y *= t
+    u = y * y
+    if float(u.sum()) > 0:
+        y[0] = u[1] * t[0]
+    return (y * u * t).sum()
+
+
+def _at_each_turn(y, x):
+    s = 0.0
+    for k in range(30):
+        s = s + (y * x).sum()
+        y[k % 4] = k * x[0]
+    return s
+
+
+@pytest.mark.parametrize("f", [_read_before, _again, _at_each_turn])
+@pytest.mark.parametrize("of_both", [True, False])
+@pytest.mark.parametrize(
+    "wrap",
+    [eager, compiled_eager, compiled_aot, lambda f: np_compile.run(compiled_eager(f))],
+    ids=["eager", "compiled", "aot", "pending"],
+)
+def test_segments_write_to_what_autograd_has_saved_in_earlier_ones(f, of_both, wrap):
+    values, c = np.array([0.4, 0.1, 0.3, 0.6]), np.array([0.7, 0.2, 0.5, 0.3])
+    fast = wrap(f)
+    for _ in range(4):
+        y, x = torch.tensor(values, requires_grad=of_both), torch.tensor(c, requires_grad=True)
+        written = y * 1
+        fast(written, x).backward()
+        after = values.copy()
+        for t, k in ((y, 0), (x, 1)) if of_both else ((x, 1),):
+            for i in range(4):
+                h = np.zeros((2, 4))
+                h[k, i] = 1e-6
+                low, high = (f(values + s * h[0], c + s * h[1]) for s in (-1, 1))
+                assert t.grad[i].item() == pytest.approx((high - low) / 2e-6, rel=1e-5, abs=1e-6)
+        f(after, c)
+        assert written.tolist() == pytest.approx(after.tolist())
+
+
+@pytest.mark.parametrize(
+    "backend", ["native", "aot_eager", pytest.param("inductor", marks=pytest.mark.thorough)]
+)
+def test_a_program_writes_to_data_that_its_gradient_needs(backend):
+    def f(x, w):
+        s = (x * w).sum()
+        x[0] = 5.0
+        return s + (x * w).sum()
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+    for _ in range(3):
+        x, w = torch.tensor([0.5, 2.0]), torch.tensor([3.0, 4.0], requires_grad=True)
+        fast(x, w).backward()
+        assert (x.tolist(), w.grad.tolist()) == ([5.0, 2.0], [5.5, 4.0])
+
+
 def test_training_with_a_torch_optimizer():
     def loss(w, b, x, y):
         return ((np.tanh(x @ w + b) - y) ** 2).mean()
@@ -712,6 +788,48 @@ def test_a_module_used_inside_wrapped_code():
     (layer(y * 2) ** 2).sum().backward()
     assert torch.allclose(x.grad, y.grad)
     assert layer.weight.grad is not None
+
+
+class _Normed(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(3, dtype=F64))
+        self.register_buffer("mean", torch.zeros(3, dtype=F64))
+        self.register_buffer("squares", torch.zeros(3, dtype=F64))
+        self.last = None
+
+
+@every
+def test_a_module_has_tensors_where_its_buffers_were_set(wrap):
+    def forward(self, x):
+        m = np.mean(x, axis=0)
+        self.mean = 0.9 * self.mean + 0.1 * m
+        self.squares[1:] = 0.9 * self.squares[1:] + 0.1 * (m * m)[1:]
+        self.last = {"m": [m]}
+        return ((x - m + self.mean) ** 2 * self.w).sum()
+
+    module = type("Module", (_Normed,), {"forward": wrap(forward)})()
+    mean, squares = np.zeros(3), np.zeros(3)
+    for k in range(3):
+        x = tensor(4, 3, seed=k)
+        module(x).backward()
+        m = x.numpy().mean(axis=0)
+        mean = 0.9 * mean + 0.1 * m
+        squares[1:] = 0.9 * squares[1:] + 0.1 * (m * m)[1:]
+        assert list(module.state_dict()) == ["w", "mean", "squares"]
+        np.testing.assert_allclose(module.mean.numpy(), mean)
+        np.testing.assert_allclose(module.squares.numpy(), squares)
+        assert type(module.last["m"][0]) is torch.Tensor
+        want = ((x.numpy() - m + mean) ** 2).sum(axis=0)
+        np.testing.assert_allclose(module.w.grad.numpy(), want)
+        module.zero_grad()
+
+
+@every
+def test_functions_of_torchs_say_that_arrays_are_numpys(wrap):
+    for f in (lambda x: torch.sin(np.exp(x)), lambda x: torch.nn.functional.relu(x * 2)):
+        with pytest.raises(TypeError, match=r"of an array: arrays .*NumPy's\n .*from_numpy"):
+            wrap(f)(tensor(3, grad=True))
 
 
 def test_code_outside_numpy_that_would_lose_the_gradient_raises():

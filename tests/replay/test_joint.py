@@ -43,6 +43,15 @@ def states(y, k):
     return made
 
 
+def stacked(y, k):
+    """The gradient of the last segment needs nothing that was saved."""
+    made = []
+    for _ in range(40):
+        y = np.tanh(y * k)
+        made.append(y)
+    return np.stack(made).sum()
+
+
 def last_two(y, k):
     before = y
     for _ in range(40):
@@ -165,6 +174,7 @@ PROGRAMS = {
     "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
     "columns": (columns, lambda: (mat(6, 40), vec(6, 1))),
     "states": (states, lambda: (vec(5), vec(5, 1))),
+    "stacked": (stacked, lambda: (vec(5), vec(5, 1))),
     "last_two": (last_two, lambda: (vec(5), vec(5, 1))),
     "skipped": (skipped, lambda: (vec(5), vec(5, 1))),
     "constants": (constants, lambda: (vec(5), vec(5, 1))),
@@ -225,7 +235,18 @@ def compiled(f):
 
 @pytest.mark.parametrize(
     "name",
-    first(PROGRAMS, "rnn", "columns", "skipped", "momentum", "sweep", "sums", "versions", "large"),
+    first(
+        PROGRAMS,
+        "rnn",
+        "columns",
+        "stacked",
+        "skipped",
+        "momentum",
+        "sweep",
+        "sums",
+        "versions",
+        "large",
+    ),
 )
 def test_results_and_gradients(name):
     f, make = PROGRAMS[name]

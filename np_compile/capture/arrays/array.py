@@ -423,6 +423,9 @@ class Array:
         from ..state import current
 
         capture = current()
+        if capture is not None and capture.tensors and function is torch.Tensor.__setitem__:
+            capture.cut(_STORES)  # what is recorded may read the tensor
+            return function(*capture.tensors_of(args, _STORES))
         if capture is not None and capture.tensors and set(types) == {cls}:
             name = getattr(function, "__name__", str(function))
             raise TensorArgument(
@@ -464,6 +467,7 @@ class Array:
         return _read_in_numpy(self, name)
 
 
+_STORES = Break("foreign", "an array is stored into a torch.Tensor")
 _MEETS_TENSOR = Break(
     "foreign",
     "an array meets a torch.Tensor, which compile(wrap_numpy(f)) would record",

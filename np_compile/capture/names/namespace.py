@@ -28,7 +28,7 @@ from ..frames import as_user
 from ..state import current, switch
 from .numpy_names import numpy_function, row_of_function
 
-_SUBMODULES = ("linalg", "fft", "random")
+_SUBMODULES = ("linalg", "fft", "random", "lib", "lib.stride_tricks")
 
 
 def mentions(x: Any) -> bool:
