@@ -96,7 +96,7 @@ def _strided_scatter(
     if not part.numel():
         return whole.clone()
     begin = whole.storage_offset()
-    places = torch.full((), 0 if offset is None else offset - begin, device=whole.device)
+    places = torch.full((), 0, device=whole.device) + (0 if offset is None else offset - begin)
     for axis, (n, step) in enumerate(zip(size, strides, strict=True)):
         along = torch.arange(n, device=whole.device) * step
         places = places + along.reshape(-1, *[1] * (len(size) - axis - 1))
@@ -107,7 +107,7 @@ def _strided_scatter(
 
 # What functionalization leaves of a write has no derivative in torch, or a wrong one; these have.
 _aten = torch.ops.aten
-_DIFFERENTIABLE = {
+_DIFFERENTIABLE: dict[Any, Callable[..., Any]] = {
     _aten.copy.default: _copy,
     _aten.as_strided_scatter.default: _strided_scatter,
     **{f.default: _by_parts(f) for f in (_aten.slice_scatter, _aten.select_scatter)},
