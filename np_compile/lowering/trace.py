@@ -95,8 +95,8 @@ def _strided_scatter(
     """The operator that replaces elements by where they lie in memory, by their indices there."""
     if not part.numel():
         return whole.clone()
-    begin = whole.storage_offset()
-    places = torch.full((), 0, device=whole.device) + (0 if offset is None else offset - begin)
+    begin: Any = whole.storage_offset()  # a number, or a symbol of the trace
+    places = torch.full((), 0 if offset is None else offset - begin, device=whole.device)
     for axis, (n, step) in enumerate(zip(size, strides, strict=True)):
         along = torch.arange(n, device=whole.device) * step
         places = places + along.reshape(-1, *[1] * (len(size) - axis - 1))
