@@ -50,7 +50,7 @@ def sum(
 def _whole_sum(a: object, /, *options: object) -> ndarray | None:
     if options or type(a) is not ndarray or a._flip or a._t.dtype not in _SUMMED:
         return None
-    return fresh(torch.sum(a._t), True)
+    return fresh(a._t.sum(), True)
 
 
 # The dtypes of which torch's sum is NumPy's.
