@@ -19,12 +19,13 @@ from .iterables import Run, by_tables, iterable
 from .linear import WIDE, Linear
 from .managers import named
 from .named_items import has_named_items
-from .nest import FAR, FEW
+from .nest import FAR
+from .polls import ends_early, loops_in, out_of_strips, own, strip, tick
 from .powers import Power, distributed, in_strips
 from .read import BRANCH, LoopState, Reader, assigned
 from .rows import by_rows, in_variables
 from .selection import settle
-from .threads import Iteration, Threaded, threaded
+from .threads import Iteration, threaded
 from .values import (
     FLOATS,
     HELD,
@@ -41,13 +42,9 @@ from .values import (
     Value,
 )
 from .variables import Variable, as_type, is_same, join, same_type, stored
-from .walk import children, walk
+from .walk import walk
 
 Block = Sequence[ast.stmt]
-_STRIP = 1 << 16  # iterations of an innermost loop between looks at what Python wants
-_STRIP_OF_FEW = 1 << 12  # where they go over a few elements
-_FEW = ("#pragma GCC unroll", FEW)  # what stands before a loop of a few elements
-_TICKS_OF_ARRAYS = 16  # that an iteration with loops over arrays counts as
 _UNROLL = "#pragma GCC unroll 4"  # before a loop whose iterations come one after the other
 _SHORT = 24  # lines of C of an iteration for which that is worth it
 _FEW_TIMES = 8  # iterations that need no look at what Python wants
@@ -90,7 +87,7 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
     if not values.items:
         return
     if len(values.items) > 64 or any(
-        isinstance(x, (ast.Break, ast.Continue)) for x in _own(node.body)
+        isinstance(x, (ast.Break, ast.Continue)) for x in own(node.body)
     ):
         raise _Long
     hidden = f"__src{node.lineno}_{node.col_offset}"
@@ -108,18 +105,6 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
         r.frame.path.pop()
         if r.frame.dead:
             return
-
-
-def _own(nodes: Block) -> list[ast.AST]:
-    """Statements of a loop's body, without those of loops inside."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = list(nodes)
-    while waiting:
-        x = waiting.pop()
-        found.append(x)
-        if not isinstance(x, (ast.For, ast.While)):
-            waiting += children(x)
-    return found
 
 
 class _For:
@@ -150,25 +135,28 @@ class _For:
         """The number of iterations, where it is known when the loop begins."""
         return None if self._values.there else self._values.n
 
-    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
-        """The loop from one iteration to another, with looks at what Python wants. strip: after so
-        many iterations; 0 for by the clock."""
+    def around(
+        self, r: Reader, body: list, low: str, high: str, many: int, breaks: list[list]
+    ) -> list:
+        """The loop from one iteration to another, with looks at what Python wants. many: the
+        iterations of a strip; 0 without strips. breaks: the places of the C that ends it early."""
         k, there = self.counter, self._values.there
         n = self._values.n.value
-        if not strip or there or r.quiet or (n is not None and n <= strip):
+        if not many or there or r.quiet or (n is not None and n <= many):
             few = n is not None and n <= _FEW_TIMES
-            tick = [] if r.quiet or (strip and not there) or few else [_tick(body)]
+            counts = [] if r.quiet or (many and not there) or few else [tick(body)]
             ends = [f"if ({high} > {low}) {{", *self.after, "}"] if self.after else []
             if there:
-                return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *tick, body, "}", *ends]
-            return [*in_strips(r, self.powers, k, low, high, tick, body), *ends]
+                return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *counts, body, "}", *ends]
+            return [*in_strips(r, self.powers, k, low, high, counts, body), *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
         return [
             f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
-            f"{end} = {high} - {begin} <= {strip} ? {high} : {begin} + {strip};",
+            f"{end} = {high} - {begin} <= {many} ? {high} : {begin} + {many};",
             *([_UNROLL] if self.unrolls and not self.powers else []),
             *in_strips(r, self.powers, k, begin, end, [], body), *self.after,
             f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
+            *out_of_strips(r, breaks),
         ]  # fmt: skip
 
     def times(self, r: Reader) -> float:
@@ -209,9 +197,17 @@ class _While:
         self._node = node
         self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
 
-    def around(self, r: Reader, body: list, low: str, high: str, strip: int) -> list:
+    def around(
+        self, r: Reader, body: list, low: str, high: str, many: int, breaks: list[list]
+    ) -> list:
         """The loop, with looks at what Python wants."""
-        return ["for (;;) {", _tick(body), body, "}"]
+        if not many:
+            return ["for (;;) {", tick(body), body, "}"]
+        left = r.fresh("left")
+        return [
+            "for (;;) {", f"for (i64 {left} = {many}; {left}; {left}--) {{", body, "}",
+            "if (is_wanted(rt)) return -1;", "}", *out_of_strips(r, breaks),
+        ]  # fmt: skip
 
     def times(self, r: Reader) -> float:
         r.guesses = True
@@ -230,7 +226,7 @@ class _While:
         r.one_by_one(BRANCH)
         lines: list = []
         r.loops[-1].ends.append((r.snapshot(), lines))
-        r.lines += [f"if (!{test.text}) {{", lines, "break; }"]
+        r.lines += [f"if (!{test.text}) {{", lines, r.loops[-1].breaks(), "}"]
         for fact in test.true:
             r.facts.add(fact)
 
@@ -307,10 +303,9 @@ def _attempt(
     for v in fresh.values():
         for line in v.declare:
             r.line(line)
-    innermost = not _loops_in(body, written_out=False)
-    strip = 0
-    if innermost and not _ends_early(node):
-        strip = _STRIP_OF_FEW if _loops_in(body) else _STRIP
+    innermost = not loops_in(body, written_out=False)
+    goes_on = innermost and not ends_early(node)
+    many = strip(node, body) if innermost else 0
     sums: list[Variable] = []
     if header.counter is None or header.n is None:
         why = "how many iterations there are shows as it runs"
@@ -320,27 +315,27 @@ def _attempt(
         why = "it calls functions in Python"
     else:
         sums, why = _sums(r, node, carried, state)
-    light = r.is_inside and not _loops_in(body)
+    light = r.is_inside and not loops_in(body)
     spreads = found is not None and not why and (not light or times >= _LONG)
     once = body  # what an iteration does that is no kernel
     if header.n is not None and innermost:
         first, header.after = hoisted(
-            r, body, header.counter, header.n, header.facts, accesses, strip > 0, spreads
+            r, body, header.counter, header.n, header.facts, accesses, goes_on, spreads
         )
         r.lines += first
         selected_stores(r, body, header.counter)
         forwarded(r, body, accesses)
         header.powers = []
-        if strip and not r.quiet:
+        if goes_on and not r.quiet:
             n = header.n.value
             once, header.powers = distributed(r, body, header.counter, n, accesses)
         if found is None or why:
-            if strip and not r.quiet:
+            if goes_on and not r.quiet:
                 r.lines += in_variables(r, once, header, accesses)
             r.lines += by_rows(r, once, header.counter)
     if found is not None and not why:
         low, high = ("from", "to") if spreads else ("0", header.n.text)
-        lines = header.around(r, once, low, high, strip)
+        lines = header.around(r, once, low, high, many, state.jumps)
         kept = [v for v in carried.values() if v not in sums]
         each = (r.seconds - spent) / max(r.executions * times, 1)
         as_it_is = Iteration(
@@ -359,7 +354,7 @@ def _attempt(
             lines, done = header.tiles
             header.place += lines
             high = f"({done} ? 0 : {high})"
-        r.lines += header.around(r, once, "0", high, strip)
+        r.lines += header.around(r, once, "0", high, many, state.jumps)
     if header.always and not state.ends:
         frame.dead = True
         return True
@@ -563,56 +558,14 @@ def _widened(of: Value, new: Value) -> Value:
     return new
 
 
-def _loops_in(lines: list, written_out: bool = True) -> bool:
-    """Whether there are loops in what was written. written_out: of few elements, too."""
-    before: Any = ""
-    for x in lines:
-        if isinstance(x, list):
-            if _loops_in(x, written_out):
-                return True
-        elif isinstance(x, Threaded):
-            return True
-        elif isinstance(x, str) and x.startswith("for ("):
-            few = isinstance(before, str) and before.startswith(_FEW)
-            if written_out or not few:
-                return True
-        before = x
-    return False
-
-
 def _is_short(lines: list) -> bool:
     """Whether what was written is a few lines of C, without loops."""
-    return _length(lines) <= _SHORT and not _loops_in(lines)
+    return _length(lines) <= _SHORT and not loops_in(lines)
 
 
 def _length(lines: list) -> int:
     texts = [x for x in lines if isinstance(x, str) and not x.startswith("/*")]
     return len(texts) + sum(_length(x) for x in lines if isinstance(x, list))
-
-
-def _tick(body: list) -> str:
-    """The C that looks at the clock from time to time, sooner where there are loops over arrays."""
-    return f"TICK({_TICKS_OF_ARRAYS if _has_array_loops(body) else 1});"
-
-
-def _has_array_loops(lines: list) -> bool:
-    """Whether there are loops over axes of arrays, but for those that are written out."""
-    before: Any = ""
-    for x in lines:
-        if isinstance(x, list):
-            if _has_array_loops(x):
-                return True
-        elif isinstance(x, str):
-            # What is no text refers to all that may leave, and takes long to be made one.
-            written_out = isinstance(before, str) and before.startswith(_FEW)
-            if x.startswith("for (i64 i_") and not written_out:
-                return True
-        before = x
-    return False
-
-
-def _ends_early(node: ast.For | ast.While) -> bool:
-    return any(isinstance(x, (ast.Break, ast.Return)) for x in _own(node.body))
 
 
 def _new_names(
@@ -648,7 +601,7 @@ def break_(r: Reader, node: ast.Break) -> None:
         raise Unreadable("break")
     state = r.loops[-1]
     state.ends.append((r.snapshot(), lines))
-    r.lines += [lines, *r.releases(state.scopes), "break;"]
+    r.lines += [lines, *r.releases(state.scopes), state.breaks()]
     r.frame.dead = True
 
 

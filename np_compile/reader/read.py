@@ -102,7 +102,7 @@ class LoopState:
     """A loop that is being read. ends, agains: the names at each `break` and `continue`, and the
     lines that store them. steady: containers that must not grow or shrink meanwhile. counted: the
     names of a frame that it does nothing to but add small constants. entry: the names at the
-    beginning of an iteration."""
+    beginning of an iteration. jumps: the places of the C that goes out of it."""
 
     scopes: int
     steady: tuple[Any, ...] = ()
@@ -111,6 +111,13 @@ class LoopState:
     ends: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     agains: list[tuple[list[dict[str, Value]], list]] = field(default_factory=list)
     entry: list[dict[str, Value]] = field(default_factory=list)
+    jumps: list[list[str]] = field(default_factory=list)
+
+    def breaks(self) -> list[str]:
+        """A place with the C that goes out of it."""
+        place = ["break;"]
+        self.jumps.append(place)
+        return place
 
 
 class Line(str):

@@ -689,3 +689,25 @@ def doubles(a, n):
 
 def test_an_integer_that_was_one_once_may():
     check_whatever_leaves(doubles, [(np.zeros(20), 5), (np.zeros(20), 63), (np.zeros(20), 70)])
+
+
+def down_to_one(x):
+    for i in range(len(x)):
+        k = x[i]
+        while k > 1:
+            if k % 7 == 5:
+                break
+            k = k // 3
+        x[i] = k
+    return x
+
+
+def test_an_innermost_while_loop_counts_nothing():
+    """It runs in strips, and a `break` goes out of these as well."""
+    x = np.array([5, 12, 3**30, 3**39, 81, 0])
+    text = text_of(down_to_one, x.copy())
+    loop = text[text.index("/* while k > 1: */") :]
+    body = loop[: loop.index("is_wanted(rt)")]
+    assert "TICK(" not in body
+    assert body.count("goto done_") == 2
+    check(exact(down_to_one, (x,)), rounds=3)

@@ -303,6 +303,95 @@ def test_a_signal_ends_a_loop(f, args, size, error) -> None:
     assert not refusals(fast)
 
 
+def short_in_endless(x):
+    while True:
+        k = 0
+        while k < 3 + x[2]:
+            x[0] += 1
+            x[1] += 1
+            k += 1
+
+
+def endless_in_long(x):
+    for i in range(5):
+        x[2] = i
+        while x[2] >= 0:
+            x[0] += 1
+            if x[0] < 0:
+                break
+            x[1] += 1
+
+
+def long_until_found(x):
+    for _ in range(1 << 50):
+        x[0] += 1
+        if x[0] < 0:
+            return
+        x[1] += 1
+
+
+def halved(x, i):
+    while i > 1:
+        i //= 2
+        x[0] += 1
+        x[1] += 1
+    return i
+
+
+def with_calls_of_helpers(x):
+    i = 0
+    while True:
+        i = (i + 7) % 1024
+        x[2] += halved(x, i)
+
+
+def moves_items(x):
+    items = [0] * 1_000_000
+    while True:
+        items.insert(400_000, items.pop())
+        x[0] += 1
+        x[1] += 1
+
+
+def moves_items_often(x):
+    items = [0] * 1_000_000
+    for _ in range(1 << 50):
+        items.insert(400_000, items.pop())
+        x[0] += 1
+        x[1] += 1
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timer signals")
+@pytest.mark.parametrize(
+    "f",
+    [short_in_endless, endless_in_long, long_until_found, with_calls_of_helpers, moves_items,
+     moves_items_often],
+)  # fmt: skip
+def test_a_signal_is_heard_at_once(f) -> None:
+    """Within a tenth of a second of the processor's, between two iterations."""
+
+    def handler(*_):
+        raise KeyboardInterrupt
+
+    fast = np_compile.compile(f)
+    before = signal.signal(signal.SIGPROF, handler)
+    try:
+        with whole():
+            for _ in range(2):  # the first one may be compiled beside
+                x = np.zeros(3, dtype=np.int64)
+                used = time.process_time()
+                signal.setitimer(signal.ITIMER_PROF, 0.2)
+                with pytest.raises(KeyboardInterrupt):
+                    fast(x)
+                used = time.process_time() - used
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+    assert used < 0.3
+    assert x[0] == x[1] > 0
+    assert not refusals(fast)
+
+
 def test_a_handler_that_returns_does_not_end_a_loop() -> None:
     fast = np_compile.compile(sweeps)
     rang = []
