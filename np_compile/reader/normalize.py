@@ -19,10 +19,10 @@ from .calls import TAKES_ALL
 from .dicts import CHANGING
 from .generators import Renamed, expanded, is_generator
 from .managers import named
-from .objects import class_of
+from .objects import class_of, initializer
 from .read import Reader, dotted, is_effectful
 from .source import written
-from .values import Bound, Known, Lst, Maybe, Rng, Table, Unreadable
+from .values import Bound, Known, Lst, MadeRng, Maybe, Rng, Table, Unreadable
 from .walk import walk
 
 
@@ -491,7 +491,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     """Whether a call changes what is not its own."""
     f = named(r, node.func)
     if isinstance(f, Bound):
-        if isinstance(f.owner, (Rng, Lst)):
+        if isinstance(f.owner, (Rng, MadeRng, Lst)):
             return True
         if isinstance(f.owner, Table):
             return f.name in CHANGING
@@ -501,6 +501,8 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         found = written(inspect.getattr_static(kind, "__call__", None))
     else:
         found = f.value if isinstance(f, Known) else None
+        if isinstance(found, type):
+            found = initializer(found)
     if found in _CHANGES:
         return True
     return isinstance(found, types.FunctionType) and is_effectful(r, found)

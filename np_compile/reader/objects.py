@@ -4,7 +4,9 @@ An object is memory of its own, which names, lists and other objects refer to: w
 attributes, laid out as a list's item is. All objects of a class have the same attributes, of the
 same types: those that are seen while the function is read (`Layout`). So an object may refer to
 others of its class. While `__init__` runs, the attributes are values of their own (`Begun`); when
-it ends, the memory is made of them.
+it ends, the memory is made of them. One that changes something else too, such as a generator of
+random numbers, is a function of its own that gives the object: where it is left, Python gets what
+the object has by then.
 
 A class may do nothing of its own where objects are made, where attributes are asked for or set, and
 where objects go: no `__new__`, `__getattr__`, `__setattr__`, `__del__`, no metaclass.
@@ -43,6 +45,7 @@ from .values import (
     Items,
     Known,
     Made,
+    MadeRng,
     Num,
     Obj,
     OrNone,
@@ -96,20 +99,36 @@ def new_object(r: Reader, kind: type, args: list[Value], kwargs: dict[str, Value
     r.begun[x.path] = len(r.frames)
     init: Any = kind.__init__  # type: ignore[misc]
     r.entry.watch(("function", kind, "__init__"), init)
-    names: dict[str, Value] = {}
+    made = None
     if init is object.__init__:
         if args or kwargs:
             raise Unreadable(f"{kind.__name__} takes no arguments")
     elif is_generated(kind, "__init__"):
-        names = _of_fields(r, x, kind, args, kwargs)
+        made = _of_fields(r, x, kind, args, kwargs)
     else:
-        _run(r, init, [x, *args], kwargs)
-    prefix = f"@{x.path}."
-    env = r.frames[0].env
-    names |= {key[len(prefix) :]: v for key, v in env.items() if key.startswith(prefix)}
-    for key in [key for key in env if key.startswith(prefix)]:
-        del env[key]
-    return _allocated(r, kind, names)
+        made = _run(r, init, [x, *args], kwargs)
+    return made or finished(r, x)
+
+
+def initializer(kind: type) -> Any:
+    """The method of the user's that is run when an object of a class is made."""
+    name = "__post_init__" if is_generated(kind, "__init__") else "__init__"
+    return written(inspect.getattr_static(kind, name, None))
+
+
+def begins(r: Reader, args: list[Value]) -> bool:
+    """Whether a function that is called with these arguments makes the object of which it is the
+    `__init__`."""
+    return bool(args) and isinstance(args[0], Begun) and r.begun[args[0].path] == len(r.frames)
+
+
+def finished(r: Reader, x: Begun) -> Made:
+    """The object that its `__init__` has made, in memory."""
+    prefix, env = f"@{x.path}.", r.frames[0].env
+    names = {key[len(prefix) :]: v for key, v in env.items() if key.startswith(prefix)}
+    for name in names:
+        del env[prefix + name]
+    return _allocated(r, x.type, names)
 
 
 def is_written(kind: type) -> bool:
@@ -165,23 +184,27 @@ def is_generated(kind: type, name: str) -> bool:
     )
 
 
-def _run(r: Reader, f: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
-    """`__init__`, or `__post_init__`; it changes nothing but the object."""
+def _run(r: Reader, f: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`__init__`, or `__post_init__`; one that changes more than the object, and may be left in the
+    middle, is read as a function that gives it (`source.giving`)."""
     f = written(f)
     if not isinstance(f, FunctionType):
         raise Unreadable("an __init__ that is not written in Python")
     r.entry.watch(("function", f, "__code__"), f.__code__)
-    if f.__code__ in r.effectful:
-        raise Unreadable(f"{f.__qualname__} changes something else")
     made = r.grammar.called(r, Known(f), args, kwargs)
+    if f.__code__ in r.effectful and isinstance(made, Made):
+        return made
     if made != Known(None):
         raise Unreadable(f"{f.__qualname__} returns something")
+    return None
 
 
 def _of_fields(
     r: Reader, x: Begun, kind: type, args: list[Value], kwargs: dict[str, Value]
-) -> dict[str, Value]:
-    """The attributes of a dataclass's object, by the `__init__` that `dataclass` has written."""
+) -> Value | None:
+    """Set the attributes of a dataclass's object, as the `__init__` that `dataclass` has written;
+    the object, if its `__post_init__` gives it."""
+    alone, r.hoisted = r.hoisted, False
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     every = kind.__dataclass_fields__.values()  # type: ignore[attr-defined]
     if any("InitVar" in str(f._field_type) for f in every):
@@ -208,9 +231,8 @@ def _of_fields(
             continue
         set_begun(r, x, f.name, value)
     post = getattr(kind, "__post_init__", None)
-    if post is not None:
-        _run(r, post, [x], {})
-    return {}
+    r.hoisted = alone
+    return None if post is None else _run(r, post, [x], {})
 
 
 def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
@@ -225,8 +247,6 @@ def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
 
 def _type_of_field(r: Reader, x: Value) -> Value:
     shared(r, x)
-    if isinstance(x, Rng) and x.buf:
-        raise Unreadable("an attribute: a generator that is made here")
     constant = isinstance(x, (Known, Rng)) or type(x) is Obj
     of = x if constant else item_type(x)
     if isinstance(of, Conflict):
@@ -434,6 +454,9 @@ def identical(a: Value, b: Value) -> Num:
         raise Unreadable("identity of text")
     if len(texts) == 2:
         raise Unreadable("identity of values that may be None")
+    if isinstance(x, MadeRng) and isinstance(y, MadeRng):  # `default_rng` may give what it is given
+        texts.append(f"{x.buf}->owner == {y.buf}->owner")
+        return Num(f"({' && '.join(texts)})", "bool", ("bool",), low=0, high=1)
     # A list that C only reads is there once for each name that it is given under.
     texts.append(f"same_object({x.buf}, {y.buf})")
     return Num(f"({' && '.join(texts)})", "bool", ("bool",), low=0, high=1)

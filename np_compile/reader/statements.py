@@ -18,12 +18,13 @@ from .expressions import anything, condition, expression, kept, made_function
 from .leaving import returning
 from .managers import Entered, goes_out
 from .normalize import normalized, of_generator
+from .objects import finished
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
 from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
 from .source import nonlocals, own_names
-from .values import HELD, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
+from .values import HELD, Begun, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
 from .ways import Way, joined, loaded
@@ -198,6 +199,8 @@ def _return(r: Reader, node: ast.Return) -> None:
         return
     r.alone = node.value
     value = Known(None) if node.value is None else kept(r, anything(r, node.value))
+    if isinstance(value, Begun) and r.begun[value.path] == len(r.frames) - 1:
+        value = finished(r, value)
     frame = r.frame
     frame.dead = True
     if len(r.frames) == 1:
