@@ -198,9 +198,9 @@ def of_words(of: Value, words: Iterator[int], paths: dict[Any, Any] | None = Non
         return ("held", next(words))
     if isinstance(of, Items):
         return ("list", _maker(of), _items_of(of), next(words))
-    if isinstance(of, OrNone):
-        inner = of_words(of.value, words)
-        return ("or none", next(words), inner)
+    if isinstance(of, Flagged):
+        inner = of_words(of.value, words, paths)
+        return ("or none" if isinstance(of, OrNone) else "maybe", next(words), inner)
     if isinstance(of, Known):
         return ("constant", of.value)
     if isinstance(of, (Obj, Rng)) and paths is not None:

@@ -20,9 +20,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from types import FunctionType, MemberDescriptorType
-from typing import Any
+from typing import Any, NoReturn
 
-from np_compile.attributes import own_dict, slot_values
+from np_compile.attributes import has_dict, own_dict, slot_values
 
 from .exits import of_words
 from .lists import (
@@ -46,6 +46,8 @@ from .values import (
     Known,
     Made,
     MadeRng,
+    Maybe,
+    NotYet,
     Num,
     Obj,
     OrNone,
@@ -60,7 +62,8 @@ from .variables import item_type, join, same_type, shared
 
 @dataclass
 class Layout:
-    """The attributes of the objects of a class, in the order in which they were set first."""
+    """The attributes of the objects of a class, in the order in which they were set first. Those
+    that are set when `__init__` has ended are Maybe."""
 
     of: dict[str, Value]
 
@@ -246,6 +249,8 @@ def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
 
 
 def _type_of_field(r: Reader, x: Value) -> Value:
+    if isinstance(x, Maybe):
+        return Maybe(_type_of_field(r, x.value), "")
     shared(r, x)
     constant = isinstance(x, (Known, Rng)) or type(x) is Obj
     of = x if constant else item_type(x)
@@ -283,7 +288,8 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
 def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
     key = "list", "class", kind
     known: Any = r.memory.get(key)
-    if known is not None and list(known.of) != list(values):
+    late = {k for k, x in known.of.items() if isinstance(x, Maybe)} if known is not None else set()
+    if known is not None and [k for k in known.of if k in values or k not in late] != list(values):
         raise Unreadable(f"objects of {kind.__name__} with other attributes, or in another order")
     for name, x in values.items():
         if r.is_local(x) or not isinstance(x, (*HELD, Known, Rng, Obj)) or isinstance(x, Begun):
@@ -299,13 +305,16 @@ def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
     r.made_here(buf)
     r.one_by_one()
     made = Made(buf, None, frozenset((buf,)), made=kind)
-    for v, x in zip(_places(r, made), values.values(), strict=True):
-        r.lines += [*v.hold(x), *v.put(r, x, owned=False)]
+    for name, v in zip(found.of, _places(r, made), strict=True):
+        if name in values:
+            x = values[name]
+            r.lines += [*v.hold(x), *v.put(r, x, owned=False)]
     return made
 
 
 def _as_field(r: Reader, x: Value, of: Value) -> Value:
     """A value as the attribute has it; where it cannot, it leaves here."""
+    of = of.value if isinstance(of, Maybe) else of
     if isinstance(of, OrNone) and isinstance(x, (Num, Tup)):
         return as_item(r, x, of.value)
     return as_item(r, x, of)
@@ -340,7 +349,7 @@ def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Va
     found = inspect.getattr_static(kind, name, None)
     f = written(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
     if found is None or isinstance(found, MemberDescriptorType):
-        raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
+        raise NotYet(f"{kind.__name__} has no attribute {name!r}")
     if isinstance(found, property) and owner is not None:
         r.entry.watch(("function", kind, name), found)
         if not isinstance(written(found.fget), FunctionType):
@@ -367,6 +376,9 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
     r.accesses.anything(owner.roots)
     k = list(layout(r, owner.made).of).index(name)
     x = _places(r, owner)[k].load(r)
+    if isinstance(x, Maybe):
+        r.leave_if(f"!{x.flag}", f"there is no attribute {name!r} yet")
+        x = x.value
     if r.added is not None and isinstance(x, Num) and x.rep in FLOATS:
         r.sums[x.text] = int((owner.made, name) in r.added)
     for buf in buffers(x):
@@ -376,8 +388,21 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
 
 
 def _may_be_set(kind: type, name: str) -> None:
-    if not _is_plain(inspect.getattr_static(kind, name, None)):
+    found = inspect.getattr_static(kind, name, None)
+    if not _is_plain(found):
         raise Unreadable(f"the attribute {name!r} is set by code of its own")
+    if not has_dict(kind) and not isinstance(found, MemberDescriptorType):
+        raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
+
+
+def _set_late(r: Reader, kind: type, name: str, value: Value) -> NoReturn:
+    """Read again, with an attribute that objects of a class do not have at first."""
+    found = inspect.getattr_static(kind, name, None)
+    if found is not None and not isinstance(found, MemberDescriptorType):
+        raise Unreadable(f"the attribute {name!r} of {kind.__name__}, which the class has too")
+    of = Maybe(_type_of_field(r, value), "")
+    r.memory["list", "class", kind] = Layout({**layout(r, kind).of, name: of})  # type: ignore[assignment]
+    raise Again
 
 
 def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[], None]:
@@ -387,11 +412,11 @@ def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[
     _may_be_set(kind, name)
     if is_frozen(kind):
         raise Unreadable(f"an attribute of {kind.__name__}, which is frozen, is set")
-    if name not in known.of:
-        raise Unreadable(f"the attribute {name!r} of {kind.__name__}, which __init__ does not set")
     value = kept(r, value)
     if r.is_local(value) or isinstance(value, Begun):
         raise Unreadable(f"the attribute {name!r} of {kind.__name__}")
+    if name not in known.of:
+        _set_late(r, kind, name, value)
     learn(r, kind, {name: value})
     value = _as_field(r, value, known.of[name])
     r.one_by_one()

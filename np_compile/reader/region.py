@@ -558,7 +558,9 @@ class _Call:
                 fields = _Fields.from_address(at)
                 row = (runtime.Word * (fields[_SIZE] // 8)).from_address(fields[_DATA])
                 for name, part in region.layouts[kind]:
-                    object.__setattr__(made, name, self.value(part, region, row))
+                    x = self.value(part, region, row)
+                    if x is not MISS:  # which is set later
+                        object.__setattr__(made, name, x)
             self._waiting = []
         return found
 

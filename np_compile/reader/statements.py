@@ -86,7 +86,7 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
     what attributes held when it was called. begin: lines where it begins."""
     returns = frame.returns
     if not returns:
-        raise Unreadable("the function does not return")
+        raise Unreadable(frame.why or f"{frame.function.__name__} does not return")
     value = functools.reduce(lambda x, y: join(x, y, r), [x.value for x in returns])
     if isinstance(value, Conflict):
         raise Unreadable(f"what {frame.function.__name__} returns: {value.why}")
@@ -159,7 +159,8 @@ def statement(r: Reader, node: ast.stmt) -> None:
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
                 if not (isinstance(e, NoKey) and catching.asks_once(r, node)):
-                    r.leave(f"{e} (line {node.lineno})")
+                    r.frame.why = f"{e} (line {node.lineno})"
+                    r.leave(r.frame.why)
                 r.frame.dead = True
     finally:
         r.here, r.lists = here, lists
