@@ -499,6 +499,13 @@ def _super(r: Reader) -> Value:
 
 def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
     """An attribute of an object that is the same in each call."""
+    is_named = isinstance(owner, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc))
+    if name == "__name__" and (is_named or _is_numpy(owner)):
+        found = getattr(owner, name, None)
+        if type(found) is str and not r.is_local(Known(owner)):
+            if getattr(owner, name) is found:  # C's own are made of what nobody changes
+                r.entry.watch(("function", owner, name), found)
+            return Known(found)
     if isinstance(owner, (np.finfo, np.iinfo)):
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, type) and issubclass(owner, np.generic):

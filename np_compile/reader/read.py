@@ -495,10 +495,7 @@ class Reader:
     def _apart(self, node: ast.AST) -> None:
         """A comprehension changes something: all is read again, with a loop in its place."""
         scopes = (ast.Lambda, ast.NamedExpr)  # whose names are not to be renamed
-        whole = isinstance(node, (ast.ListComp, ast.GeneratorExp)) and not any(
-            isinstance(x, scopes) for x in walk(node)
-        )
-        if ("apart", node) in self.memory or not whole:
+        if ("apart", node) in self.memory or any(isinstance(x, scopes) for x in walk(node)):
             raise Unreadable("a change within an expression")
         self.memory["apart", node] = {}
         raise Again
