@@ -20,9 +20,11 @@ from .values import (
     Known,
     Lazy,
     Made,
+    MadeRng,
     Num,
     Obj,
     OrNone,
+    Rng,
     Unreadable,
     Value,
     python,
@@ -37,6 +39,8 @@ def condition_of(r: Reader, x: Value) -> Num:
         return truth(element_of(r, x))
     if isinstance(x, (Made, Obj)) and class_of(x) is not None:
         return condition_of(r, truth_of(r, x))
+    if isinstance(x, (Rng, MadeRng)):
+        return python(True)
     if isinstance(x, Items):
         return truth(length(r, x))
     if isinstance(x, (Arr, Lazy)):

@@ -48,6 +48,7 @@ from .values import (
     Lazy,
     Lst,
     Made,
+    MadeRng,
     Num,
     Obj,
     Range,
@@ -277,7 +278,7 @@ def _len(r: Reader, x: Value) -> Value:
         return python(len(named_items.keys(r, x)))
     if isinstance(x, (Made, Obj)) and (made := special(r, x, "__len__")) is not None:
         return made
-    if isinstance(x, Items) and not isinstance(x, Made):
+    if isinstance(x, Items) and not isinstance(x, (Made, MadeRng)):
         return length(r, x)
     if isinstance(x, (Arr, Lazy)) and x.ndim:
         return x.dims[0]

@@ -43,7 +43,7 @@ from .lists import (
     list_method,
 )
 from .nest import kept
-from .objects import new_object, of_class, special
+from .objects import begins, new_object, of_class, special
 from .read import LIBRARY, Reader, certain, dotted, is_effectful
 from .records import spread
 from .sorting import sort
@@ -57,6 +57,7 @@ from .values import (
     Lazy,
     Lst,
     Made,
+    MadeRng,
     NotYet,
     Num,
     Obj,
@@ -297,7 +298,7 @@ def _or_outside(r: Reader, f: Any, read: Callable[[], Value], args: list, kwargs
         return outside.call(r, f, args, kwargs)
 
 
-def _drawn(r: Reader, g: Rng, name: str, args: list, kwargs: dict) -> Value:
+def _drawn(r: Reader, g: Rng | MadeRng, name: str, args: list, kwargs: dict) -> Value:
     """Random numbers, which C draws itself, or has a generator draw in Python."""
     from .random import METHODS
 
@@ -339,6 +340,8 @@ def inlined(r: Reader, f: types.FunctionType, args: list[Value], kwargs: dict) -
         recursion.seen(r, node)
     env = bound_arguments(r, f, node, args, kwargs)
     whole = is_effectful(r, f)
+    if whole and begins(r, args):
+        node = source.giving(node)
     alone, r.hoisted = r.hoisted, False
     if whole and r.frame.whole and not alone:
         raise Unreadable(f"{f.__name__} changes what it is given, within an expression")
@@ -444,7 +447,7 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
         if f is not None:
             return inlined(r, f, [owner, *args], kwargs)
         return twister.call(r, owner, name, args, kwargs)
-    if isinstance(owner, Rng):
+    if isinstance(owner, (Rng, MadeRng)):
         return _drawn(r, owner, name, args, kwargs)
     if isinstance(owner, Num):
         if kwargs:
@@ -496,6 +499,13 @@ def _super(r: Reader) -> Value:
 
 def attribute_of_known(r: Reader, owner: Any, name: str) -> Value:
     """An attribute of an object that is the same in each call."""
+    is_named = isinstance(owner, (type, types.FunctionType, types.BuiltinFunctionType, np.ufunc))
+    if name == "__name__" and (is_named or _is_numpy(owner)):
+        found = getattr(owner, name, None)
+        if type(found) is str and not r.is_local(Known(owner)):
+            if getattr(owner, name) is found:  # C's own are made of what nobody changes
+                r.entry.watch(("function", owner, name), found)
+            return Known(found)
     if isinstance(owner, (np.finfo, np.iinfo)):
         return r.entry.constant(r, getattr(owner, name))
     if isinstance(owner, type) and issubclass(owner, np.generic):

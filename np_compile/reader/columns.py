@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import words
+from .runtime import data_of
 from .values import DTYPE_OF, MEMBERS, PYTHON, REPRESENTATION, TEXT
 
+_UTF32 = f"utf-32-{sys.byteorder[0]}e"
 _MAKE: dict[str, Callable[[Any], Any]] = {
     "int": int, "float": float, "bool": bool, "complex": complex,
     "wide": lambda x: x & (1 << 64) - 1, "char": chr, "word": words.text_of,
@@ -26,6 +30,25 @@ def of_kind(x: Any, kind: str) -> Any:
     if type(x) is complex and not kind.startswith("complex"):
         x = x.real
     return _MAKE[kind](x)
+
+
+def numbers(data: int, n: int, kind: str, rep: str) -> list:
+    """The items of a list of numbers of one kind that lie without gaps."""
+    if kind == "int" and rep == "i64":
+        return (ctypes.c_int64 * n).from_address(data)[:] if n else []
+    if kind == "float":
+        return (ctypes.c_double * n).from_address(data)[:] if n else []
+    if kind == "char":
+        return list(ctypes.string_at(data, 4 * n).decode(_UTF32, "surrogatepass"))
+    if kind == "word":
+        codes = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
+        return list(map(words.text_of, codes))
+    if kind in MEMBERS:
+        places = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
+        return list(map(list(MEMBERS[kind]).__getitem__, places))
+    held = np.empty(n, DTYPE_OF[rep])
+    ctypes.memmove(data_of(held), data, held.nbytes)
+    return held.tolist() if kind in PYTHON else list(held)
 
 
 def column(

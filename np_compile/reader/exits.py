@@ -24,6 +24,7 @@ from .values import (
     Known,
     Lst,
     Made,
+    MadeRng,
     Num,
     Obj,
     Opaque,
@@ -66,6 +67,9 @@ class Export:
         self.count = 0
         self._moved: dict[str, str] = {}  # arrays that were on the stack
         self._lists: dict[int, Any] = {}  # of lists that may be there twice
+        # What attributes of objects hold whose `__init__` is at work, where these can be given.
+        self.attributes: dict[str, Value] | None = None
+        self._begun: dict[str, Any] = {}
 
     def _word(self, text: str, part: str) -> int:
         self.lines.append(f"out[{self.count}].{part} = {text};")
@@ -108,6 +112,8 @@ class Export:
             return ("array", x.rep, owner, at, dims, strides, view)
         if isinstance(x, Made):
             return ("object", x.made, self._word(x.buf, "p"))
+        if isinstance(x, MadeRng):
+            return ("held", self._word(x.buf, "p"))
         if isinstance(x, Items):
             return ("list", _maker(x), _items_of(x), self._word(x.buf, "p"))
         if isinstance(x, Tup):
@@ -133,6 +139,13 @@ class Export:
             inner = self.value(x.value)
             self.lines.append("}")
             return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
+        if isinstance(x, Begun) and self.attributes is not None:
+            if x.path not in self._begun:
+                at = f"@{x.path}."
+                set_ = {k[len(at) :]: v for k, v in self.attributes.items() if k.startswith(at)}
+                fields = {k: self.value(v) for k, v in set_.items()}
+                self._begun[x.path] = ("begun", x.type, x.path, fields)
+            return self._begun[x.path]
         if isinstance(x, (Obj, Opaque)) and not isinstance(x, Begun):
             return ("path", x.path)
         if isinstance(x, Bound) and isinstance(x.owner, (Rng, Obj, Items)) and not x.more:
@@ -140,8 +153,6 @@ class Export:
         if isinstance(x, Partial):
             given = [self.value(y) for y in (x.function, *x.args)]
             return ("partial", given, {k: self.value(y) for k, y in x.kwargs.items()})
-        if isinstance(x, Rng) and x.buf:
-            return ("held", self._word(f"{x.buf}->owner", "i"))
         if isinstance(x, Rng):
             return ("path", self.r.entry.paths[x])
         raise Unreadable("a value that Python cannot be given")
@@ -183,11 +194,13 @@ def of_words(of: Value, words: Iterator[int], paths: dict[Any, Any] | None = Non
         return ("tuple", of.made, [of_words(y, words) for y in of.items])
     if isinstance(of, Made):
         return ("object", of.made, next(words))
+    if isinstance(of, MadeRng):
+        return ("held", next(words))
     if isinstance(of, Items):
         return ("list", _maker(of), _items_of(of), next(words))
-    if isinstance(of, OrNone):
-        inner = of_words(of.value, words)
-        return ("or none", next(words), inner)
+    if isinstance(of, Flagged):
+        inner = of_words(of.value, words, paths)
+        return ("or none" if isinstance(of, OrNone) else "maybe", next(words), inner)
     if isinstance(of, Known):
         return ("constant", of.value)
     if isinstance(of, (Obj, Rng)) and paths is not None:

@@ -11,6 +11,7 @@ from .innermost import Check, Load, Store, View
 from .linear import Linear
 from .nest import (
     alloc,
+    apart,
     broadcast,
     cast,
     common_extent_of_product,
@@ -23,6 +24,7 @@ from .nest import (
     place,
     store,
     stretched,
+    undisturbed,
     write,
 )
 from .numbers import convert, fits, limits_of, to_int
@@ -600,6 +602,7 @@ def _scatter(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
     r.accesses.note(a, write=True)
     if len(items) == 1 and items[0].rep == "bool":
         return _assign_masked(r, a, items[0], given)
+    items = [undisturbed(r, x, a) if isinstance(x, Arr) else x for x in items]
     g = Gather(r, a, items)
     if isinstance(given, Lazy):
         made = materialized(r, given)
@@ -626,6 +629,10 @@ def _scatter(r: Reader, a: Arr, items: Sequence[Any], given: Lazy | Num):
 def _assign_masked(r: Reader, a: Arr, mask: Arr | Lazy, given: Lazy | Num):
     m = _mask(r, a, mask)
     rest = a.dims[m.ndim :]
+    if rest:  # NumPy takes the rows' indices first
+        m = undisturbed(r, m, a)
+    else:  # which elements see what was written before hangs on how NumPy goes through them
+        apart(r, a, m, "a mask that shares memory with what it is of")
     if isinstance(given, Num):
         text = given.text
 
@@ -638,19 +645,25 @@ def _assign_masked(r: Reader, a: Arr, mask: Arr | Lazy, given: Lazy | Num):
                 write(r, a, [*index, *more], text)
 
         return commit
-    if rest or given.ndim != 1:
-        raise Unreadable("rows under a mask")
     made = materialized(r, given)
+    if made.ndim > len(rest) + 1:
+        raise Unreadable("shapes do not fit")
     count = _count(r, m)
-    n = made.dims[0]
-    r.leave_if(f"{count} != {n.text} && {n.text} != 1", "a mask of another number of elements")
+    for d, n in zip(reversed(made.dims), reversed(rest), strict=False):
+        if d.value != 1:
+            common_extent_of_product(r, d, n)
+    n = made.dims[0] if made.ndim > len(rest) else int_constant(1)
+    if n.value != 1:
+        r.leave_if(f"{count} != {n.text} && {n.text} != 1", "a mask of another number of elements")
+    rows = stretched(lazy(made), [extent(r, count), *rest])
 
     def commit_rows() -> None:
         at = r.fresh("k")
+        where = at if n.value is not None else f"({n.text} == 1 ? 0 : {at})"
         r.line(f"i64 {at} = 0;")
         with loops(r, m.dims, vector="") as index, r.block(f"if ({load(m, index)})"):
-            where = f"({n.text} == 1 ? 0 : {at})"
-            write(r, a, index, load(made, [where]))
+            with loops(r, rest) as more:
+                write(r, a, [*index, *more], rows.at([where, *more]))
             r.line(f"{at}++;")
 
     return commit_rows

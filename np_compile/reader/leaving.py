@@ -23,6 +23,8 @@ def leaving(r: Reader, site: Leave, first: int) -> list[str]:
     out = Export(r)
     frames = []
     envs = {id(frame): env for frame, _, env in site.frames}
+    if not r.base:
+        out.attributes = site.frames[0][2]
     for frame, path, env in site.frames:
         asked_later = _asked_later(frame.node, path[0])
         names = {}

@@ -13,19 +13,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-import numpy as np
-
-from np_compile.kernels.ir.scalars import c_cast, c_expression, c_load, c_store
+from np_compile.kernels.ir.scalars import c_cast, c_load, c_store
 
 from .linear import Linear
-from .numbers import convert, kind_of, rep_of
+from .numbers import convert
 from .read import C_STORAGE, Line, Reader, int_constant
 from .stack import MOST, Small
 from .values import (
     ANYWHERE,
     C_TYPE,
-    FLOATS,
-    INTEGERS,
     PARTS,
     SIZES,
     Aggregate,
@@ -38,11 +34,11 @@ from .values import (
 
 FAR = 1 << 40  # no extent is as large
 CODES = tuple(SIZES)  # the number by which C names a representation
-_UNROLLED = 8
+UNROLLED = 8
 # Elements of a nest that is written out: all of one that small, of a larger one those of its
 # innermost loops, so few that the compiler has vectors of the loops around.
 _WHOLE, _PART = 128, 16
-FEW = f"#pragma omp simd safelen({_UNROLLED})"  # a loop of few iterations that is one of vectors
+FEW = f"#pragma omp simd safelen({UNROLLED})"  # a loop of few iterations that is one of vectors
 _CHOICE = re.compile(r" \? |\b(?:running_m(?:in|ax)|m(?:in|ax)imum)_f")
 
 
@@ -240,7 +236,7 @@ def loops(
         index[k] = i
         n = dims[k]
         if depth >= len(real) - written_out:
-            r.line(f"#pragma GCC unroll {_UNROLLED}")
+            r.line(f"#pragma GCC unroll {UNROLLED}")
         elif k == real[-1] and vector:
             r.line(vector)
         test = f"{i} < {n.text}" + (f" && {there}" if there else "")
@@ -263,12 +259,12 @@ def loops(
 
 def _written_out(dims: Sequence[Num]) -> int:
     """How many of a nest's loops are written out, from the innermost one on."""
-    few = [d.value for d in dims if d.value is not None and d.value <= _UNROLLED]
+    few = [d.value for d in dims if d.value is not None and d.value <= UNROLLED]
     if len(few) == len(dims) and math.prod(few) <= _WHOLE:
         return len(dims)
     copies = 1
     for depth, d in enumerate(reversed(dims)):
-        if d.value is None or d.value > _UNROLLED or (depth and copies * d.value > _PART):
+        if d.value is None or d.value > UNROLLED or (depth and copies * d.value > _PART):
             return depth
         copies *= d.value
     return len(dims)
@@ -320,28 +316,53 @@ def store(r: Reader, target: Arr, value: Lazy) -> None:
     # By addresses: in memory of its own where they overlap.
     tests = [f"overlap({span(r, target)}, {span(r, read)})" for read in unsure]
     aside = r.named(" || ".join(tests), "int", "aside")
-    sizes = ", ".join(["", *(d.text for d in target.dims)])
-    code = CODES.index(target.rep)
-    held = r.named(
-        f"{aside} ? allocate(rt, {code}, {SIZES[target.rep]}, 0, {target.ndim}{sizes}) : 0",
-        "Buf *", "b",
-    )  # fmt: skip
-    r.leave_if(f"{aside} && {held} == 0", "no memory")
-    ctype = f"{C_STORAGE(target.rep)} *"
-    data = r.named(f"{aside} ? ({ctype}){held}->data : {target.data}", ctype, "p")
-    strides = []
-    for mine, own in zip(target.strides, contiguous(r, target.dims), strict=True):
-        if mine.value is not None and mine.value == own.value:
-            strides.append(mine)
-        else:
-            strides.append(r.integer(f"({aside} ? {own.text} : {mine.text})"))
-    there = Arr(target.rep, held, data, target.dims, tuple(strides), frozenset())
+    there = _aside(r, target, aside)
     with loops(r, target.dims, inner_axis(target)) as index:
         write(r, there, index, value.at(index))
     with r.block(f"if ({aside})"):
         with loops(r, target.dims, inner_axis(target)) as index:
             write(r, target, index, load(there, index))
-        r.line(f"release(rt, {held});")
+        r.line(f"release(rt, {there.buf});")
+
+
+def undisturbed(r: Reader, x: Arr, by: Arr) -> Arr:
+    """An array as it is now, for a loop that writes to `by`, in whatever order: itself, or a copy
+    where they share memory."""
+    found = overlap(r, by, x)
+    if found != "unknown":
+        return x if found == "disjoint" else copied(r, x)
+    aside = r.named(f"overlap({span(r, by)}, {span(r, x)})", "int", "aside")
+    there = _aside(r, x, aside)
+    r.made_here(there.buf)
+    with r.block(f"if ({aside})"), loops(r, x.dims) as index:
+        write(r, there, index, load(x, index))
+    return there
+
+
+def apart(r: Reader, a: Arr, b: Arr, why: str) -> None:
+    """Leave where two arrays share memory, but for the same elements in the same places."""
+    found = overlap(r, a, b)
+    if found == "overlap":
+        raise Unreadable(why)
+    if found == "unknown":
+        r.leave_if(f"overlap({span(r, a)}, {span(r, b)})", why)
+
+
+def _aside(r: Reader, x: Arr, aside: str) -> Arr:
+    """An array of this one's shape: in memory of its own if the C integer is true, else itself."""
+    sizes = ", ".join(["", *(d.text for d in x.dims)])
+    of = f"{CODES.index(x.rep)}, {SIZES[x.rep]}, 0, {x.ndim}{sizes}"
+    held = r.named(f"{aside} ? allocate(rt, {of}) : 0", "Buf *", "b")
+    r.leave_if(f"{aside} && {held} == 0", "no memory")
+    ctype = f"{C_STORAGE(x.rep)} *"
+    data = r.named(f"{aside} ? ({ctype}){held}->data : {x.data}", ctype, "p")
+    strides = []
+    for mine, own in zip(x.strides, contiguous(r, x.dims), strict=True):
+        if mine.value is not None and mine.value == own.value:
+            strides.append(mine)
+        else:
+            strides.append(r.integer(f"({aside} ? {own.text} : {mine.text})"))
+    return Arr(x.rep, held, data, x.dims, tuple(strides), frozenset())
 
 
 def span(r: Reader, a: Arr) -> str:
@@ -464,258 +485,6 @@ def pointwise(
     return Lazy(
         rep, dims, lambda index: text(*[a.at(index if a.dims else []) for a in spread]), reads, easy
     )
-
-
-# Reductions
-
-
-def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: bool, rep: str):
-    """The reduction "add", "mul", "minimum", "maximum", "or", "and" over axes, computed in `rep`:
-    a number's C text, or an array."""
-    x = cast(lazy(x), rep)
-    kept = [k for k in range(x.ndim) if k not in axes]
-    note_work(r, x.dims)
-    if op in ("minimum", "maximum"):
-        for k in axes:
-            n = x.dims[k]
-            if n.low < 1:
-                r.leave_if(f"{n.text} == 0", "the extreme of no elements")
-    if not kept:
-        text = _whole(r, op, x)
-        if not keepdims or not x.ndim:
-            return text
-        made = alloc(r, rep, [int_constant(1)] * x.ndim)
-        write(r, made, ["0"] * x.ndim, text)
-        return made
-    shown = alloc(r, rep, [x.dims[k] for k in kept])
-    inner = list(axes)
-    if kept[-1] == x.ndim - 1:  # rows are combined
-        with loops(r, shown.dims) as index:
-            write(r, shown, index, _start(op, rep, x, kept, index))
-        order = [*[k for k in range(x.ndim) if k != x.ndim - 1], x.ndim - 1]
-        with loops(r, x.dims, order) as index:
-            there = [index[k] for k in kept]
-            write(r, shown, there, combined(op, rep, load(shown, there), x.at(index)))
-    else:
-        with loops(r, shown.dims, vector="") as index:
-
-            def at(within: list[str], index: list[str] = index) -> str:
-                whole = ["0"] * x.ndim
-                for k, i in zip(kept, index, strict=True):
-                    whole[k] = i
-                for k, i in zip(inner, within, strict=True):
-                    whole[k] = i
-                return x.at(whole)
-
-            part = Lazy(rep, tuple(x.dims[k] for k in inner), at)
-            write(r, shown, index, _whole(r, op, part))
-    if keepdims:
-        dims, strides, taken = [], [], iter(zip(shown.dims, shown.strides, strict=True))
-        for k in range(x.ndim):
-            d, s = next(taken) if k in kept else (int_constant(1), int_constant(1))
-            dims.append(d)
-            strides.append(s)
-        return Arr(rep, shown.buf, shown.data, tuple(dims), tuple(strides), shown.roots)
-    return shown
-
-
-def _start(op: str, rep: str, x: Lazy, kept: list[int], index: list[str]) -> str:
-    if op in ("minimum", "maximum"):
-        first = ["0"] * x.ndim
-        for k, i in zip(kept, index, strict=True):
-            first[k] = i
-        return x.at(first)
-    return identity(op, rep)
-
-
-def identity(op: str, rep: str) -> str:
-    one = op in ("mul", "and")
-    if rep in PARTS:
-        return f"({rep}){{{int(one)}, 0}}"
-    return "1" if one else "0"
-
-
-def combined(op: str, rep: str, a: str, b: str) -> str:
-    """C of a step of a reduction."""
-    if rep in PARTS:
-        if op not in ("add", "mul"):
-            raise Unreadable("this reduction of complex numbers")
-        return f"{op}_{rep}({a}, {b})"
-    if rep == "bool":
-        sign = {"or": "|", "and": "&", "maximum": "|", "minimum": "&"}[op]
-        return f"({a} {sign} ({b} != 0))"
-    if op in ("minimum", "maximum") and rep in FLOATS:
-        return f"running_{op[:3]}_{rep}({a}, {b})"
-    return c_expression(op, rep, [a, b])
-
-
-def _whole(r: Reader, op: str, x: Lazy) -> str:
-    """The C name of the reduction of all elements."""
-    rep = x.rep
-    total = r.fresh("s")
-    first = (
-        x.at(["0"] * x.ndim) if op in ("minimum", "maximum") and rep != "bool"
-        else "1" if op == "minimum" else identity(op, rep)
-    )  # fmt: skip
-    r.line(f"{C_TYPE[rep]} {total} = {first};")
-    simd = op == "add" and rep in (FLOATS | INTEGERS)
-    if simd and rep in FLOATS:
-        r.lines[-1] = f"{C_TYPE[rep]} {total} = -0.0;"
-    last = next((k for k in reversed(range(x.ndim)) if x.dims[k].value != 1), None)
-    if last is None or not simd or rep in INTEGERS:
-        vector = f"#pragma omp simd reduction(+:{total})" if simd else ""
-        with loops(r, x.dims, vector=vector) as index:
-            r.line(f"{total} = {combined(op, rep, total, x.at(index))};")
-        return total
-    if last > 0 and any(d.value != 1 for d in x.dims[:last]) and x.whole:
-        # NumPy makes the array, and adds up its elements as they lie.
-        held = materialized(r, x)
-        _pairwise(r, size_of(r, x.dims), rep, lambda i: f"{held.data}[{i}]", total)
-        return _zero_of_none(r, x, total)
-    outer = [d if k != last else int_constant(1) for k, d in enumerate(x.dims)]
-    with loops(r, outer, vector="") as index:
-
-        def at(i: str, index: list[str] = index) -> str:
-            return x.at([i if k == last else j for k, j in enumerate(index)])
-
-        _pairwise(r, x.dims[last], rep, at, total)
-    return _zero_of_none(r, x, total)
-
-
-def _zero_of_none(r: Reader, x: Lazy, total: str) -> str:
-    """The sum of no elements is zero, and no negative one."""
-    empty = [f"{d.text} == 0" for d in x.dims if d.low < 1]
-    if empty:
-        r.line(f"if ({' || '.join(empty)}) {total} = 0;")
-    return total
-
-
-def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> str:
-    """Add the sum of n elements to a C variable, in the order in which NumPy adds: in eight sums
-    up to 128 elements, and in halves beyond."""
-    ctype = C_TYPE[rep]
-
-    def few(low: str, count: str, into: str) -> None:
-        """One of less than eight elements."""
-        i = r.fresh("i")
-        r.line(f"{into} = -0.0;")
-        r.line(f"#pragma GCC unroll {_UNROLLED}")
-        with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
-            r.line(f"{into} += {at(i)};")
-
-    def block(low: str, count: str, into: str) -> None:
-        """One of at most 128 elements."""
-        i = r.fresh("i")
-        with r.block(f"if ({count} < 8)"):
-            few(low, count, into)
-        with r.block("else"):
-            parts, j = r.fresh("r"), r.fresh("j")
-            r.line(f"{ctype} {parts}[8];")
-            end = r.named(f"{low} + {count} - {count} % 8", "i64", "e")
-            r.line("#pragma GCC unroll 8")
-            with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
-                k = r.named(f"{low} + {j}", "i64", "k")
-                r.line(f"{parts}[{j}] = {at(k)};")
-            with r.block(f"for (i64 {i} = {low} + 8; {i} < {end}; {i} += 8)"):
-                r.line("#pragma GCC unroll 8")
-                with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
-                    k = r.named(f"{i} + {j}", "i64", "k")
-                    r.line(f"{parts}[{j}] += {at(k)};")
-            p = [f"{parts}[{k}]" for k in range(8)]
-            r.line(
-                f"{into} = (({p[0]} + {p[1]}) + ({p[2]} + {p[3]})) + "
-                f"(({p[4]} + {p[5]}) + ({p[6]} + {p[7]}));"
-            )
-            with r.block(f"for (i64 {i} = {end}; {i} < {low} + {count}; {i}++)"):
-                r.line(f"{into} += {at(i)};")
-
-    made = r.fresh("s")
-    r.line(f"{ctype} {made} = 0;")
-    if n.value is not None and n.value < 8:
-        few("0", n.text, made)
-    elif n.value is not None and n.value <= 128:
-        with r.block(""):
-            block("0", n.text, made)
-    else:
-        halves, low, count = r.fresh("halves"), r.fresh("low"), r.fresh("count")
-        r.line(f"struct {{ {ctype} left; i64 low, count; int begun; }} {halves}[64];")
-        depth = r.fresh("depth")
-        r.line(f"i64 {low} = 0, {count} = {n.text}; int {depth} = 0;")
-        with r.block("for (;;)"):
-            with r.block(f"while ({count} > 128)"):
-                half = r.named(f"{count} / 2 - {count} / 2 % 8", "i64", "h")
-                top = f"{halves}[{depth}]"
-                r.line(f"{top}.low = {low} + {half}; {top}.count = {count} - {half};")
-                r.line(f"{top}.begun = 0; {depth}++; {count} = {half};")
-            block(low, count, made)
-            top = f"{halves}[{depth} - 1]"
-            with r.block(f"while ({depth} && {top}.begun)"):
-                r.line(f"{made} = {top}.left + {made}; {depth}--;")
-            r.line(f"if (!{depth}) break;")
-            r.line(
-                f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;"
-            )
-    r.line(f"{total} = {total} + {made};")
-    return total
-
-
-def extreme(r: Reader, op: str, x: Arr | Lazy) -> str:
-    """The C name of the position of the least or greatest element ("minimum", "maximum"), in C
-    order; the first of equal ones, and of NaN."""
-    x = lazy(x)
-    note_work(r, x.dims)
-    best, at, count = r.fresh("best"), r.fresh("at"), r.fresh("k")
-    for d in x.dims:
-        if d.low < 1:
-            r.leave_if(f"{d.text} == 0", "the extreme of no elements")
-    r.line(f"{C_TYPE[x.rep]} {best} = {x.at(['0'] * x.ndim)};")
-    r.line(f"i64 {at} = 0, {count} = 0;")
-    sign = "<" if op == "minimum" else ">"
-    with loops(r, x.dims, vector="") as index:
-        v = r.named(x.at(index), C_TYPE[x.rep])
-        nan = f" || ({v} != {v} && {best} == {best})" if x.rep in FLOATS else ""
-        kept = f"{best} == {best} && " if x.rep in FLOATS else ""
-        r.line(f"if (({kept}{v} {sign} {best}){nan}) {{ {best} = {v}; {at} = {count}; }}")
-        r.line(f"{count}++;")
-    return at
-
-
-def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
-    """`a @ b` where b is a vector or a matrix."""
-    kinds = (a.kind, b.kind)
-    dtype = np.result_type(a.dtype, b.dtype)
-    rep, kind = rep_of(dtype), kind_of(dtype)
-    if rep == "bool":
-        raise Unreadable(f"a product of {kinds}")
-    x, y = cast(lazy(solid(r, a)), rep), cast(lazy(solid(r, b)), rep)
-    if x.ndim == 0 or y.ndim == 0 or y.ndim > 2:
-        raise Unreadable("a product of arrays of these ranks")
-    n = common_extent_of_product(r, x.dims[-1], y.dims[0])
-
-    def times(p: str, q: str) -> str:
-        return f"mul_{rep}({p}, {q})" if rep in PARTS else c_expression("mul", rep, [p, q])
-
-    if x.ndim == y.ndim == 1:
-        each = Lazy(rep, (n,), lambda i: times(x.at(i), y.at(i)), (*x.reads, *y.reads))
-        return Num(_whole(r, "add", each), rep, (kind,))
-    if y.ndim == 1:
-        made = alloc(r, rep, x.dims[:-1])
-        note_work(r, x.dims)
-        with loops(r, made.dims, vector="") as index:
-            each = Lazy(rep, (n,), lambda k: times(x.at([*index, *k]), y.at(k)))
-            write(r, made, index, _whole(r, "add", each))
-        return made
-    rows = x.dims[:-1]
-    made = alloc(r, rep, [*rows, y.dims[1]])
-    note_work(r, [*rows, n, y.dims[1]])
-    with loops(r, made.dims) as index:
-        write(r, made, index, identity("add", rep))
-    with loops(r, [*rows, n, y.dims[1]]) as index:
-        *row, k, j = index
-        there = [*row, j]
-        text = times(x.at([*row, k]), y.at([k, j]))
-        write(r, made, there, combined("add", rep, load(made, there), text))
-    return made
 
 
 def in_c_order(r: Reader, x: Arr | Lazy) -> None:

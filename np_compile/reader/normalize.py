@@ -19,10 +19,10 @@ from .calls import TAKES_ALL
 from .dicts import CHANGING
 from .generators import Renamed, expanded, is_generator
 from .managers import named
-from .objects import class_of
+from .objects import class_of, initializer
 from .read import Reader, dotted, is_effectful
 from .source import written
-from .values import Bound, Known, Lst, Maybe, Rng, Table, Unreadable
+from .values import Bound, Known, Lst, MadeRng, Maybe, Rng, Table, Unreadable
 from .walk import walk
 
 
@@ -243,7 +243,7 @@ def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict
     memo: dict[int, Any] = {}
     for k, part in enumerate(parts):
         value: ast.expr = part
-        if isinstance(part, (ast.ListComp, ast.GeneratorExp)):
+        if isinstance(part, _COMPREHENSIONS):
             made += _as_loop(part, f"{prefix}_{k}")
             memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
             continue
@@ -255,25 +255,33 @@ def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict
     return made, memo
 
 
-def _as_loop(node: ast.ListComp | ast.GeneratorExp, name: str) -> list[ast.stmt]:
-    """A list's comprehension as statements that give it a name; its own names get others. What a
+def _as_loop(node: Any, name: str) -> list[ast.stmt]:
+    """A comprehension as statements that give it a name; its own names get others. What a
     generator is given to takes all of it."""
     own = {x.id for g in node.generators for x in walk(g.target) if isinstance(x, ast.Name)}
     (first, *others) = copy.deepcopy(node.generators)
     renamed = Renamed(own, f"{name}_")
     values = first.iter  # in the names around it
-    inner: ast.stmt = ast.Expr(
-        ast.Call(
-            ast.Attribute(ast.Name(name, ast.Load()), "append", ast.Load()),
-            [renamed.visit(copy.deepcopy(node.elt))], [],
-        )
-    )  # fmt: skip
+    made = ast.Name(name, ast.Load())
+    start: ast.expr = ast.List([], ast.Load())
+    if isinstance(node, ast.DictComp):  # the key is evaluated first
+        start, key = ast.Dict([], []), f"{name}_key"
+        place = ast.Subscript(made, ast.Name(key, ast.Load()), ast.Store())
+        value = renamed.visit(copy.deepcopy(node.value))
+        body = [_assign(key, renamed.visit(copy.deepcopy(node.key))), ast.Assign([place], value)]
+    else:
+        add = "append"
+        if isinstance(node, ast.SetComp):  # `{*()}`, whatever `set` means there
+            add, nothing = "add", ast.Starred(ast.Tuple([], ast.Load()), ast.Load())
+            start = ast.Set([nothing])
+        item = renamed.visit(copy.deepcopy(node.elt))
+        body = [ast.Expr(ast.Call(ast.Attribute(made, add, ast.Load()), [item], []))]
     for g in reversed([first, *others]):
         for test in reversed(g.ifs):
-            inner = ast.If(renamed.visit(test), [inner], [])
+            body = [ast.If(renamed.visit(test), body, [])]
         source = values if g is first else renamed.visit(g.iter)
-        inner = ast.For(renamed.visit(g.target), source, [inner], [])
-    return [_assign(name, ast.List([], ast.Load())), inner]
+        body = [ast.For(renamed.visit(g.target), source, body, [])]
+    return [_assign(name, start), *body]
 
 
 def _assign(name: str, value: ast.expr) -> ast.Assign:
@@ -369,7 +377,8 @@ def _alone(node: ast.stmt) -> ast.expr | None:
     return None
 
 
-_CHANGING = (ast.Call, ast.NamedExpr, ast.ListComp, ast.GeneratorExp)
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+_CHANGING = (ast.Call, ast.NamedExpr, *_COMPREHENSIONS)
 
 
 @functools.lru_cache(4096)
@@ -419,7 +428,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
         return _Found(node, True)
     if isinstance(node, ast.NamedExpr):
         return _Found(node, True)
-    if isinstance(node, ast.ListComp) and ("apart", node) in r.memory:
+    if isinstance(node, _COMPREHENSIONS[:3]) and ("apart", node) in r.memory:
         return _Found(node, True)
     part = node.target if isinstance(node, ast.AugAssign) else node
     if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):
@@ -491,7 +500,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     """Whether a call changes what is not its own."""
     f = named(r, node.func)
     if isinstance(f, Bound):
-        if isinstance(f.owner, (Rng, Lst)):
+        if isinstance(f.owner, (Rng, MadeRng, Lst)):
             return True
         if isinstance(f.owner, Table):
             return f.name in CHANGING
@@ -501,6 +510,8 @@ def _changes(r: Reader, node: ast.Call) -> bool:
         found = written(inspect.getattr_static(kind, "__call__", None))
     else:
         found = f.value if isinstance(f, Known) else None
+        if isinstance(found, type):
+            found = initializer(found)
     if found in _CHANGES:
         return True
     return isinstance(found, types.FunctionType) and is_effectful(r, found)

@@ -4,7 +4,9 @@ An object is memory of its own, which names, lists and other objects refer to: w
 attributes, laid out as a list's item is. All objects of a class have the same attributes, of the
 same types: those that are seen while the function is read (`Layout`). So an object may refer to
 others of its class. While `__init__` runs, the attributes are values of their own (`Begun`); when
-it ends, the memory is made of them.
+it ends, the memory is made of them. One that changes something else too, such as a generator of
+random numbers, is a function of its own that gives the object: where it is left, Python gets what
+the object has by then.
 
 A class may do nothing of its own where objects are made, where attributes are asked for or set, and
 where objects go: no `__new__`, `__getattr__`, `__setattr__`, `__del__`, no metaclass.
@@ -18,9 +20,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from types import FunctionType, MemberDescriptorType
-from typing import Any
+from typing import Any, NoReturn
 
-from np_compile.attributes import own_dict, slot_values
+from np_compile.attributes import has_dict, own_dict, slot_values
 
 from .exits import of_words
 from .lists import (
@@ -43,6 +45,9 @@ from .values import (
     Items,
     Known,
     Made,
+    MadeRng,
+    Maybe,
+    NotYet,
     Num,
     Obj,
     OrNone,
@@ -57,7 +62,8 @@ from .variables import item_type, join, same_type, shared
 
 @dataclass
 class Layout:
-    """The attributes of the objects of a class, in the order in which they were set first."""
+    """The attributes of the objects of a class, in the order in which they were set first. Those
+    that are set when `__init__` has ended are Maybe."""
 
     of: dict[str, Value]
 
@@ -96,20 +102,36 @@ def new_object(r: Reader, kind: type, args: list[Value], kwargs: dict[str, Value
     r.begun[x.path] = len(r.frames)
     init: Any = kind.__init__  # type: ignore[misc]
     r.entry.watch(("function", kind, "__init__"), init)
-    names: dict[str, Value] = {}
+    made = None
     if init is object.__init__:
         if args or kwargs:
             raise Unreadable(f"{kind.__name__} takes no arguments")
     elif is_generated(kind, "__init__"):
-        names = _of_fields(r, x, kind, args, kwargs)
+        made = _of_fields(r, x, kind, args, kwargs)
     else:
-        _run(r, init, [x, *args], kwargs)
-    prefix = f"@{x.path}."
-    env = r.frames[0].env
-    names |= {key[len(prefix) :]: v for key, v in env.items() if key.startswith(prefix)}
-    for key in [key for key in env if key.startswith(prefix)]:
-        del env[key]
-    return _allocated(r, kind, names)
+        made = _run(r, init, [x, *args], kwargs)
+    return made or finished(r, x)
+
+
+def initializer(kind: type) -> Any:
+    """The method of the user's that is run when an object of a class is made."""
+    name = "__post_init__" if is_generated(kind, "__init__") else "__init__"
+    return written(inspect.getattr_static(kind, name, None))
+
+
+def begins(r: Reader, args: list[Value]) -> bool:
+    """Whether a function that is called with these arguments makes the object of which it is the
+    `__init__`."""
+    return bool(args) and isinstance(args[0], Begun) and r.begun[args[0].path] == len(r.frames)
+
+
+def finished(r: Reader, x: Begun) -> Made:
+    """The object that its `__init__` has made, in memory."""
+    prefix, env = f"@{x.path}.", r.frames[0].env
+    names = {key[len(prefix) :]: v for key, v in env.items() if key.startswith(prefix)}
+    for name in names:
+        del env[prefix + name]
+    return _allocated(r, x.type, names)
 
 
 def is_written(kind: type) -> bool:
@@ -165,23 +187,27 @@ def is_generated(kind: type, name: str) -> bool:
     )
 
 
-def _run(r: Reader, f: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
-    """`__init__`, or `__post_init__`; it changes nothing but the object."""
+def _run(r: Reader, f: Any, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """`__init__`, or `__post_init__`; one that changes more than the object, and may be left in the
+    middle, is read as a function that gives it (`source.giving`)."""
     f = written(f)
     if not isinstance(f, FunctionType):
         raise Unreadable("an __init__ that is not written in Python")
     r.entry.watch(("function", f, "__code__"), f.__code__)
-    if f.__code__ in r.effectful:
-        raise Unreadable(f"{f.__qualname__} changes something else")
     made = r.grammar.called(r, Known(f), args, kwargs)
+    if f.__code__ in r.effectful and isinstance(made, Made):
+        return made
     if made != Known(None):
         raise Unreadable(f"{f.__qualname__} returns something")
+    return None
 
 
 def _of_fields(
     r: Reader, x: Begun, kind: type, args: list[Value], kwargs: dict[str, Value]
-) -> dict[str, Value]:
-    """The attributes of a dataclass's object, by the `__init__` that `dataclass` has written."""
+) -> Value | None:
+    """Set the attributes of a dataclass's object, as the `__init__` that `dataclass` has written;
+    the object, if its `__post_init__` gives it."""
+    alone, r.hoisted = r.hoisted, False
     fields = dataclasses.fields(kind)  # type: ignore[arg-type]
     every = kind.__dataclass_fields__.values()  # type: ignore[attr-defined]
     if any("InitVar" in str(f._field_type) for f in every):
@@ -208,9 +234,8 @@ def _of_fields(
             continue
         set_begun(r, x, f.name, value)
     post = getattr(kind, "__post_init__", None)
-    if post is not None:
-        _run(r, post, [x], {})
-    return {}
+    r.hoisted = alone
+    return None if post is None else _run(r, post, [x], {})
 
 
 def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
@@ -224,9 +249,9 @@ def set_begun(r: Reader, x: Begun, name: str, value: Value) -> None:
 
 
 def _type_of_field(r: Reader, x: Value) -> Value:
+    if isinstance(x, Maybe):
+        return Maybe(_type_of_field(r, x.value), "")
     shared(r, x)
-    if isinstance(x, Rng) and x.buf:
-        raise Unreadable("an attribute: a generator that is made here")
     constant = isinstance(x, (Known, Rng)) or type(x) is Obj
     of = x if constant else item_type(x)
     if isinstance(of, Conflict):
@@ -263,7 +288,8 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
 def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
     key = "list", "class", kind
     known: Any = r.memory.get(key)
-    if known is not None and list(known.of) != list(values):
+    late = {k for k, x in known.of.items() if isinstance(x, Maybe)} if known is not None else set()
+    if known is not None and [k for k in known.of if k in values or k not in late] != list(values):
         raise Unreadable(f"objects of {kind.__name__} with other attributes, or in another order")
     for name, x in values.items():
         if r.is_local(x) or not isinstance(x, (*HELD, Known, Rng, Obj)) or isinstance(x, Begun):
@@ -279,13 +305,16 @@ def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
     r.made_here(buf)
     r.one_by_one()
     made = Made(buf, None, frozenset((buf,)), made=kind)
-    for v, x in zip(_places(r, made), values.values(), strict=True):
-        r.lines += [*v.hold(x), *v.put(r, x, owned=False)]
+    for name, v in zip(found.of, _places(r, made), strict=True):
+        if name in values:
+            x = values[name]
+            r.lines += [*v.hold(x), *v.put(r, x, owned=False)]
     return made
 
 
 def _as_field(r: Reader, x: Value, of: Value) -> Value:
     """A value as the attribute has it; where it cannot, it leaves here."""
+    of = of.value if isinstance(of, Maybe) else of
     if isinstance(of, OrNone) and isinstance(x, (Num, Tup)):
         return as_item(r, x, of.value)
     return as_item(r, x, of)
@@ -320,7 +349,7 @@ def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Va
     found = inspect.getattr_static(kind, name, None)
     f = written(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
     if found is None or isinstance(found, MemberDescriptorType):
-        raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
+        raise NotYet(f"{kind.__name__} has no attribute {name!r}")
     if isinstance(found, property) and owner is not None:
         r.entry.watch(("function", kind, name), found)
         if not isinstance(written(found.fget), FunctionType):
@@ -347,6 +376,9 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
     r.accesses.anything(owner.roots)
     k = list(layout(r, owner.made).of).index(name)
     x = _places(r, owner)[k].load(r)
+    if isinstance(x, Maybe):
+        r.leave_if(f"!{x.flag}", f"there is no attribute {name!r} yet")
+        x = x.value
     if r.added is not None and isinstance(x, Num) and x.rep in FLOATS:
         r.sums[x.text] = int((owner.made, name) in r.added)
     for buf in buffers(x):
@@ -356,8 +388,21 @@ def _read(r: Reader, owner: Made, name: str) -> Value:
 
 
 def _may_be_set(kind: type, name: str) -> None:
-    if not _is_plain(inspect.getattr_static(kind, name, None)):
+    found = inspect.getattr_static(kind, name, None)
+    if not _is_plain(found):
         raise Unreadable(f"the attribute {name!r} is set by code of its own")
+    if not has_dict(kind) and not isinstance(found, MemberDescriptorType):
+        raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
+
+
+def _set_late(r: Reader, kind: type, name: str, value: Value) -> NoReturn:
+    """Read again, with an attribute that objects of a class do not have at first."""
+    found = inspect.getattr_static(kind, name, None)
+    if found is not None and not isinstance(found, MemberDescriptorType):
+        raise Unreadable(f"the attribute {name!r} of {kind.__name__}, which the class has too")
+    of = Maybe(_type_of_field(r, value), "")
+    r.memory["list", "class", kind] = Layout({**layout(r, kind).of, name: of})  # type: ignore[assignment]
+    raise Again
 
 
 def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[], None]:
@@ -367,11 +412,11 @@ def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[
     _may_be_set(kind, name)
     if is_frozen(kind):
         raise Unreadable(f"an attribute of {kind.__name__}, which is frozen, is set")
-    if name not in known.of:
-        raise Unreadable(f"the attribute {name!r} of {kind.__name__}, which __init__ does not set")
     value = kept(r, value)
     if r.is_local(value) or isinstance(value, Begun):
         raise Unreadable(f"the attribute {name!r} of {kind.__name__}")
+    if name not in known.of:
+        _set_late(r, kind, name, value)
     learn(r, kind, {name: value})
     value = _as_field(r, value, known.of[name])
     r.one_by_one()
@@ -434,6 +479,9 @@ def identical(a: Value, b: Value) -> Num:
         raise Unreadable("identity of text")
     if len(texts) == 2:
         raise Unreadable("identity of values that may be None")
+    if isinstance(x, MadeRng) and isinstance(y, MadeRng):  # `default_rng` may give what it is given
+        texts.append(f"{x.buf}->owner == {y.buf}->owner")
+        return Num(f"({' && '.join(texts)})", "bool", ("bool",), low=0, high=1)
     # A list that C only reads is there once for each name that it is given under.
     texts.append(f"same_object({x.buf}, {y.buf})")
     return Num(f"({' && '.join(texts)})", "bool", ("bool",), low=0, high=1)

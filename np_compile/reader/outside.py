@@ -23,7 +23,7 @@ from . import direct
 from .exits import Export
 from .nest import FAR, contiguous, kept, materialized
 from .random import IN_PYTHON, generator_of
-from .read import C_STORAGE, Reader
+from .read import C_STORAGE, Reader, certain
 from .runtime import data_of
 from .twister import Twister
 from .values import (
@@ -40,6 +40,7 @@ from .values import (
     Known,
     Lazy,
     Lst,
+    MadeRng,
     Num,
     OrNone,
     Range,
@@ -195,7 +196,9 @@ class Draw(Method):
             g.bit_generator.state = state
 
 
-def drawn(r: Reader, g: Rng, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def drawn(
+    r: Reader, g: Rng | MadeRng, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
     """Random numbers that a generator draws in Python."""
     if name not in IN_PYTHON:
         raise Unreadable(f"random numbers by {name!r}")
@@ -210,13 +213,15 @@ def _solid(r: Reader, x: Value, shown: bool = False) -> Value:
         isinstance(x, Lst) and x.made in (str, bytes)
     )):  # fmt: skip
         raise Unreadable("text in a function of NumPy's")
+    if isinstance(x, OrNone) and not shown:
+        x = certain(r, x)
     if isinstance(x, Tup):
         return Tup(tuple(_solid(r, y) for y in x.items), x.made)
     if isinstance(x, Lazy):
         return materialized(r, x) if x.ndim else kept(r, x)
     if isinstance(x, (Num, Arr, Known, Range, Lst, OrNone)):
         return kept(r, x)
-    if isinstance(x, Rng) and not isinstance(x, Twister):
+    if isinstance(x, (Rng, MadeRng)) and not isinstance(x, Twister):
         return x
     raise Unreadable("this as an argument of NumPy's")
 
@@ -352,7 +357,7 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1, step: int = 0) -> 
         return x.made(items) if x.made in (tuple, list) else x.made(*items)
     if isinstance(x, Range):
         return range(_SAMPLE)
-    if isinstance(x, Rng):
+    if isinstance(x, (Rng, MadeRng)):
         return np.random.RandomState(0) if x.legacy else np.random.default_rng(0)
     if isinstance(x, Num):
         if x.kind is None:
@@ -393,10 +398,9 @@ def _result(
         return ("nothing",), Known(None)
     if generator_of(x) is not None:
         words[0] += 2
-        buf = r.named(f"adopt(rt, out[{at}].i, 0)", "Buf *", "b")
-        r.line(f"{buf}->refs = 1L << 40;")  # to the end of the call
-        text = r.named(f"(bitgen *)out[{at + 1}].p", "bitgen *", "g")
-        return ("generator", type(x), at), Rng(text, type(x) is not np.random.Generator, buf)
+        buf = r.named(f"adopt(rt, out[{at}].i, out[{at + 1}].p)", "Buf *", "g")
+        r.made_here(buf)
+        return ("generator", type(x), at), MadeRng(buf, None, frozenset((buf,)), made=type(x))
     if isinstance(x, np.ndarray):
         kind = KIND_OF_DTYPE.get(x.dtype)
         if kind is None or x.ndim > 8:

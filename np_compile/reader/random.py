@@ -19,7 +19,7 @@ from .lists import length, size_of_item
 from .nest import alloc, loops, place, write
 from .numbers import convert, to_int
 from .read import C_STORAGE, Reader
-from .values import Arr, Known, Lst, Num, Rng, Unreadable, Value, python
+from .values import Arr, Known, Lst, MadeRng, Num, Rng, Unreadable, Value, python
 
 # name in C -> the symbol in NumPy's library, and its C type.
 DISTRIBUTIONS = {
@@ -104,15 +104,15 @@ def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[]
     return made
 
 
-def _double(g: Rng) -> str:
+def _double(g: Rng | MadeRng) -> str:
     return f"next_double({g.text})"
 
 
-def _random(r: Reader, g: Rng, size: Value | None = None) -> Value:
+def _random(r: Reader, g: Rng | MadeRng, size: Value | None = None) -> Value:
     return _drawn(r, size, "f64", "float", lambda: _double(g))
 
 
-def _rand(r: Reader, g: Rng, *shape: Value) -> Value:
+def _rand(r: Reader, g: Rng | MadeRng, *shape: Value) -> Value:
     from .values import Tup
 
     return _random(r, g, Tup(shape) if shape else None)
@@ -128,7 +128,7 @@ def _float(r: Reader, x: Value) -> str:
 
 def _uniform(
     r: Reader,
-    g: Rng,
+    g: Rng | MadeRng,
     low: Value | None = None,
     high: Value | None = None,
     size: Value | None = None,
@@ -143,7 +143,7 @@ def _uniform(
 
 def _normal(
     r: Reader,
-    g: Rng,
+    g: Rng | MadeRng,
     loc: Value | None = None,
     scale: Value | None = None,
     size: Value | None = None,
@@ -157,13 +157,15 @@ def _normal(
     )
 
 
-def _standard_normal(r: Reader, g: Rng, size: Value | None = None) -> Value:
+def _standard_normal(r: Reader, g: Rng | MadeRng, size: Value | None = None) -> Value:
     if g.legacy:
         raise Unreadable("normal numbers from np.random itself, which keeps every other one")
     return _drawn(r, size, "f64", "float", lambda: f"draw_standard_normal(rt, {g.text})")
 
 
-def _exponential(r: Reader, g: Rng, scale: Value | None = None, size: Value | None = None) -> Value:
+def _exponential(
+    r: Reader, g: Rng | MadeRng, scale: Value | None = None, size: Value | None = None
+) -> Value:
     if g.legacy:
         raise Unreadable("exponential numbers from np.random itself")
     b = _float(r, scale or python(1.0))
@@ -175,7 +177,7 @@ def _exponential(r: Reader, g: Rng, scale: Value | None = None, size: Value | No
 
 def _integers(
     r: Reader,
-    g: Rng,
+    g: Rng | MadeRng,
     low: Value,
     high: Value | None = None,
     size: Value | None = None,
@@ -204,7 +206,7 @@ def _integers(
     return made
 
 
-def _seed(r: Reader, g: Rng, seed: Value) -> Value:
+def _seed(r: Reader, g: Rng | MadeRng, seed: Value) -> Value:
     if r.entry.paths.get(g) != ("state",):
         raise Unreadable("another state than that of np.random, which is seeded")
     if not (isinstance(seed, Num) and seed.is_int):
@@ -214,7 +216,7 @@ def _seed(r: Reader, g: Rng, seed: Value) -> Value:
     return Known(None)
 
 
-def _shuffle(r: Reader, g: Rng, x: Value) -> Value:
+def _shuffle(r: Reader, g: Rng | MadeRng, x: Value) -> Value:
     """Items trade places with those before them, the last one first."""
     if not isinstance(x, (Arr, Lst)) or (isinstance(x, Lst) and x.made is not list):
         raise Unreadable("a shuffle of this")

@@ -54,7 +54,8 @@ class Frame:
     env: the value of each name. path: where it is, as `resume.py` wants it. whole: whether it
     leaves at its own statements; one that changes nothing is run again from its call. home: of a
     function that another one makes, that one, whose names it sees. inside: names of comprehensions
-    that are being read, which such functions do not see. held: of each `finally` and `with` that it
+    that are being read, which such functions do not see. why: of a statement that could not be
+    read, the last one so far. held: of each `finally` and `with` that it
     is in, how deep in the path that is, and what runs where it ends.
     """
 
@@ -71,6 +72,7 @@ class Frame:
     scopes: int = 0
     home: Frame | None = None
     inside: frozenset[str] = frozenset()
+    why: str = ""
     held: list[tuple[int, list[ast.stmt]]] = field(default_factory=list)
 
     @property
@@ -500,10 +502,7 @@ class Reader:
     def _apart(self, node: ast.AST) -> None:
         """A comprehension changes something: all is read again, with a loop in its place."""
         scopes = (ast.Lambda, ast.NamedExpr)  # whose names are not to be renamed
-        whole = isinstance(node, (ast.ListComp, ast.GeneratorExp)) and not any(
-            isinstance(x, scopes) for x in walk(node)
-        )
-        if ("apart", node) in self.memory or not whole:
+        if ("apart", node) in self.memory or any(isinstance(x, scopes) for x in walk(node)):
             raise Unreadable("a change within an expression")
         self.memory["apart", node] = {}
         raise Again

@@ -199,8 +199,6 @@ def type_of(r: Reader, x: Value) -> Value:
     """A type that holds a value, wherever it comes from."""
     if r.is_local(x):
         return Known(source.tree(x.value))  # it is another object in each reading
-    if isinstance(x, Rng) and x.buf:
-        raise Unreadable("a function that calls itself, of a generator that is made here")
     if isinstance(x, (Known, Obj, Rng)):
         return x
     if isinstance(x, Tup) and x.made is list and (x.site or x.path):

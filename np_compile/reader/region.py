@@ -20,7 +20,7 @@ from np_compile.kernels.run import pool
 from np_compile.shim import is_writeable
 
 from . import direct, dispatch, offload, runtime, threads
-from .columns import column, of_kind
+from .columns import column, numbers, of_kind
 from .entry import Entry, Exit
 from .exits import first_row
 from .inputs import binder
@@ -28,12 +28,10 @@ from .kernels import Loops
 from .nest import CODES
 from .outside import Draw, Site, stored
 from .random import addresses
-from .values import ANYWHERE, DTYPE_OF, MEMBERS, PYTHON
-from .words import text_of
+from .values import ANYWHERE, DTYPE_OF
 
 MISS = object()  # in the place of a value that there is none
 OTHER = object()  # a call that is not the region's
-_UTF32 = f"utf-32-{sys.byteorder[0]}e"
 LATER = object()  # the C compiler is still at work
 
 
@@ -328,7 +326,7 @@ class _Call:
         self.runtime.rows = ctypes.addressof(region.rows)
         self.address = ctypes.addressof(self.runtime)
         self.first = self.runtime.first
-        self._small: dict[int, Any] = {}
+        self._small: dict[Any, Any] = {}
         self._waiting: list[tuple] = []  # objects that have no attributes yet
         self._views: dict[Any, Any] = {}  # and lists that may be there twice
         self._kept: dict[Any, Any] | None = None
@@ -463,6 +461,8 @@ class _Call:
             return range(*[self.value(x, region, out) for x in spec[1]])
         if kind == "object":
             return self._object(spec[1], region, out[spec[2]].p)
+        if kind == "begun":
+            return self._begun(spec, region, out)
         if kind == "maybe":
             return self.value(spec[2], region, out) if out[spec[1]].i else MISS
         if kind == "or none":
@@ -476,7 +476,8 @@ class _Call:
         if kind == "path":
             return region.at(self, spec[1])
         if kind == "held":
-            return ctypes.cast(out[spec[1]].i, ctypes.py_object).value
+            owner = runtime.Buffer.from_address(out[spec[1]].p).owner
+            return ctypes.cast(owner, ctypes.py_object).value
         raise AssertionError(kind)
 
     def _array(self, spec: Any, out: Any) -> np.ndarray:
@@ -557,8 +558,21 @@ class _Call:
                 fields = _Fields.from_address(at)
                 row = (runtime.Word * (fields[_SIZE] // 8)).from_address(fields[_DATA])
                 for name, part in region.layouts[kind]:
-                    object.__setattr__(made, name, self.value(part, region, row))
+                    x = self.value(part, region, row)
+                    if x is not MISS:  # which is set later
+                        object.__setattr__(made, name, x)
             self._waiting = []
+        return found
+
+    def _begun(self, spec: Any, region: Region, out: Any) -> Any:
+        """An object whose `__init__` is at work."""
+        _, kind, path, fields = spec
+        found = self._small.get(path)
+        if found is None:
+            make: Any = kind.__new__
+            found = self._small[path] = make(kind)
+            for name, part in fields.items():
+                object.__setattr__(found, name, self.value(part, region, out))
         return found
 
     def _list(self, spec: Any, region: Region, address: int) -> Any:
@@ -571,7 +585,7 @@ class _Call:
             n, data = fields[_DIMS], fields[_DATA]
             region.listed += n
             if isinstance(items, str):
-                found = _numbers(data, n, items, CODES[fields[_CODE]])
+                found = numbers(data, n, items, CODES[fields[_CODE]])
             else:
                 found = [] if items is None else self._rows(items, region, data, n, fields)
             self._small[address] = found = found if made is list else made(found)
@@ -629,25 +643,6 @@ _OBJECT, _CHANGES, _CODE, _DATA, _DIMS = (
     for name in ("object", "changes", "code", "data", "dims")
 )
 _SIZE, _GONE = _DIMS + 4, _DIMS + 7
-
-
-def _numbers(data: int, n: int, kind: str, rep: str) -> list:
-    """The items of a list of numbers of one kind that lie without gaps."""
-    if kind == "int" and rep == "i64":
-        return (ctypes.c_int64 * n).from_address(data)[:] if n else []
-    if kind == "float":
-        return (ctypes.c_double * n).from_address(data)[:] if n else []
-    if kind == "char":
-        return list(ctypes.string_at(data, 4 * n).decode(_UTF32, "surrogatepass"))
-    if kind == "word":
-        codes = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
-        return list(map(text_of, codes))
-    if kind in MEMBERS:
-        places = (ctypes.c_uint32 * n).from_address(data)[:] if n else []
-        return list(map(list(MEMBERS[kind]).__getitem__, places))
-    held = np.empty(n, DTYPE_OF[rep])
-    ctypes.memmove(runtime.data_of(held), data, held.nbytes)
-    return held.tolist() if kind in PYTHON else list(held)
 
 
 def _alike(shape: tuple, a: tuple, b: tuple) -> bool:

@@ -18,12 +18,13 @@ from .expressions import anything, condition, expression, kept, made_function
 from .leaving import returning
 from .managers import Entered, goes_out
 from .normalize import normalized, of_generator
+from .objects import finished
 from .read import BRANCH, Frame, Reader, Return, assigned, certain, imported_name
 from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
 from .source import nonlocals, own_names
-from .values import HELD, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
+from .values import HELD, Begun, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
 from .ways import Way, joined, loaded
@@ -85,7 +86,7 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
     what attributes held when it was called. begin: lines where it begins."""
     returns = frame.returns
     if not returns:
-        raise Unreadable("the function does not return")
+        raise Unreadable(frame.why or f"{frame.function.__name__} does not return")
     value = functools.reduce(lambda x, y: join(x, y, r), [x.value for x in returns])
     if isinstance(value, Conflict):
         raise Unreadable(f"what {frame.function.__name__} returns: {value.why}")
@@ -158,7 +159,8 @@ def statement(r: Reader, node: ast.stmt) -> None:
                     raise Stopped(str(e), node) from e
                 r.restore(saved)
                 if not (isinstance(e, NoKey) and catching.asks_once(r, node)):
-                    r.leave(f"{e} (line {node.lineno})")
+                    r.frame.why = f"{e} (line {node.lineno})"
+                    r.leave(r.frame.why)
                 r.frame.dead = True
     finally:
         r.here, r.lists = here, lists
@@ -198,6 +200,8 @@ def _return(r: Reader, node: ast.Return) -> None:
         return
     r.alone = node.value
     value = Known(None) if node.value is None else kept(r, anything(r, node.value))
+    if isinstance(value, Begun) and r.begun[value.path] == len(r.frames) - 1:
+        value = finished(r, value)
     frame = r.frame
     frame.dead = True
     if len(r.frames) == 1:

@@ -343,6 +343,20 @@ class Made(Items):
     """An object of a user's class that was made here (`objects.py`). made: the class."""
 
 
+class MadeRng(Items):
+    """A random generator that is made here, by Python. made: its class."""
+
+    @property
+    def text(self) -> str:
+        """The C of its bit generator."""
+        return f"((bitgen *){self.buf}->data)"
+
+    @property
+    def legacy(self) -> bool:
+        """Whether it draws as `np.random` itself."""
+        return self.made is np.random.RandomState
+
+
 # What Python lets nobody change.
 FIXED = (str, bytes, tuple)
 
@@ -352,12 +366,11 @@ ANYWHERE = "*"
 
 @dataclass(frozen=True)
 class Rng:
-    """A random generator: the C name of its bit generator. legacy: of `np.random` itself. buf: of
-    one that is made here, the C name of what holds it."""
+    """A random generator from outside: the C name of its bit generator. legacy: of `np.random`
+    itself."""
 
     text: str
     legacy: bool
-    buf: str = ""
 
 
 @dataclass(frozen=True, eq=False)

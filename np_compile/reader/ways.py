@@ -112,13 +112,11 @@ def _has_c_names(x: Value) -> bool:
         return any(map(_has_c_names, x.items))
     if isinstance(x, Range):
         return any(map(_has_c_names, (x.start, x.stop, x.step)))
-    if isinstance(x, Rng):
-        return bool(x.buf)
     if isinstance(x, Bound):
         return _has_c_names(x.owner)
     if isinstance(x, Partial):
         return any(map(_has_c_names, (x.function, *x.args, *x.kwargs.values())))
-    return not isinstance(x, (Known, Obj, Opaque, Conflict))
+    return not isinstance(x, (Known, Obj, Opaque, Conflict, Rng))
 
 
 def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable]]:

@@ -166,7 +166,20 @@ def prints_none(x):
 
 X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
 J = np.array([2, 5, -4])
+
+
+def padded(x, n):
+    before = None
+    for k in range(n):
+        if k % 2:
+            before = k
+        if k:
+            x = np.pad(x, (before, k))[:9]
+    return x
+
+
 CASES = [
+    exact(padded, (np.arange(3.0), 5), (np.arange(3.0), 0)),
     exact(least, (X,), (X[:0],), (J,)),
     exact(least_place, (X,), (X[:0],), (J,)),
     exact(first_negative, (X,), (X[:1],), (X[:0],)),

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from .. import outside
-from ..nest import dot, note_work, solid
+from ..folding import dot
+from ..nest import note_work, solid
 from ..numbers import rep_of
 from ..read import Reader
 from ..values import FLOATS, PARTS, Arr, Lazy, Num

@@ -7,22 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from ..folding import combined, extreme, identity, reduced
 from ..index import true_places, view
 from ..nest import (
     alloc,
     cast,
     cast_text,
-    combined,
     common_extent_of_product,
-    extreme,
-    identity,
     lazy,
     load,
     loops,
     materialized,
     named_numbers,
     note_work,
-    reduced,
     size_of,
     solid,
     write,

@@ -16,11 +16,11 @@ from ..nest import (
     materialized,
     named_numbers,
     stretched,
+    undisturbed,
 )
 from ..numbers import convert, fits, rep_of, resolved
 from ..read import Reader
 from ..values import (
-    ANYWHERE,
     INTEGERS,
     Arr,
     Known,
@@ -57,9 +57,8 @@ def _at(r: Reader, f: np.ufunc, a: Value, where: Value, *values: Value) -> Value
     given = value if isinstance(value, Num) else materialized(r, value)
     if not is_advanced(items):
         raise Unreadable(f"np.{f.__name__}.at of such indices")
-    for x in (*items, given):
-        if isinstance(x, Arr) and (a.roots & x.roots or ANYWHERE in a.roots | x.roots):
-            raise Unreadable(f"np.{f.__name__}.at of arrays that share memory")
+    items = [undisturbed(r, x, a) if isinstance(x, Arr) else x for x in items]
+    given = undisturbed(r, given, a) if isinstance(given, Arr) else given
     dtypes = resolved(f.__name__, (a.kind, operand_kind(given)))
     own, other, made = map(rep_of, dtypes)
     if own != other or not np.can_cast(dtypes[-1], a.dtype, "same_kind"):
