@@ -513,6 +513,24 @@ def test_a_pause_costs_little_where_c_cannot_be_asked_yet(monkeypatch):
     assert fast(x) == "timed"
 
 
+@pytest.mark.usefixtures("background")
+def test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked(monkeypatch):
+    waits = [True]
+    monkeypatch.setattr(keeper, "pending", lambda: waits[0])
+    fast, x = np_compile.compile(caller), data(5)
+    budget = spent(fast._options.budget, 1e9)
+    budget._begun = 1
+    fast(x)
+    budget.pause[:4] = time.monotonic_ns() + 10**12, 0, 0, -1
+    fast(x)
+    assert fast(x) == "__call__"
+    waits[0] = False
+    assert available()
+    fast(x)
+    assert fast(x) == "test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked"
+    assert budget.pause[1] == 4
+
+
 def caller(_x):
     return sys._getframe(1).f_code.co_name
 
