@@ -181,14 +181,15 @@ class Budget:
 
     def coldly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that runs as it stands, as the function is cold. Those that come in
-        the pause after it do not come here, and are taken to be as long."""
+        the pause after it do not come here, and are taken to be as long; also where an entry of C's
+        is for them, which is not to be timed now."""
         ended = self._jobs()
         try:
             return self.timed(function, args, kwargs)
         finally:
             missing = self._missing()
             self.cold = missing > 0
-            self._rests(min(missing, _PAUSE), ended)
+            self._rests(min(missing, _PAUSE), ended, 1)
 
     def _missing(self) -> float:
         """Seconds that calls have to take as they stand before the next attempt."""
