@@ -12,7 +12,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_ulong, c_void_p
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -60,8 +60,12 @@ _CUPY = "cupy"
 _FILTERS = "filters"
 _METHODS = {"npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchanged"}
 # A method that is a slot of a class in C, and where in it is what Python knows such slots by.
-_SLOT = types.FunctionType.__dict__["__call__"]
+_SLOT, _BINDS = (types.FunctionType.__dict__[name] for name in ("__call__", "__get__"))
 _BASE = object.__basicsize__ + 3 * 8
+_WRAPPED = _BASE + 8  # and what is called there
+# Where the flags of a class lie, and the one by which Python calls a method with its object without
+# making one of both.
+_FLAGS, _METHOD = 168, 1 << 17
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -444,6 +448,15 @@ class _Library:
             # As one of the class' slots: Python calls it without looking for it.
             base = c_void_p.from_address(id(_SLOT) + _BASE)
             owner.__call__ = self._descriptor(owner, base, self._enter)
+            self._binds(owner)
+
+    def _binds(self, owner: type) -> None:
+        """Have objects of a class be bound as functions are, by what binds those."""
+        base, binds = (c_void_p.from_address(id(_BINDS) + k) for k in (_BASE, _WRAPPED))
+        flags = c_ulong.from_address(id(owner) + _FLAGS)
+        if flags.value == owner.__flags__:
+            flags.value |= _METHOD
+        owner.__get__ = self._descriptor(owner, base, binds)  # type: ignore[attr-defined]
 
 
 def _address(function: Any) -> int:

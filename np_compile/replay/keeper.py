@@ -504,7 +504,8 @@ class Keeper:
     @property
     def is_new(self) -> bool:
         """Whether nothing is known of calls, and C cannot be asked."""
-        return self._table is None and not self.kept and not self.for_sizes
+        known = self._table is not None or self.kept or self.for_sizes
+        return not known and not self.can_take()
 
     def table(self, needed: bool) -> Table | None:
         """What C knows of calls; where it is needed, it is made as soon as it can be."""

@@ -456,6 +456,54 @@ def test_calls_that_are_timed_both_ways_are_apart():
     assert b.pause[0] > time.monotonic_ns() + 2 * 10**6
 
 
+@pytest.fixture
+def clock(background, monkeypatch):
+    """Seconds, as a list, which go by as a test says."""
+    now = [0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    return now
+
+
+def tried(clock, seconds, inner=0.0):
+    """A call that spends all its time on what is new, a part of it in another one."""
+    b, start = Budget(asked=False), clock[0]
+    b.begins()
+    if inner:
+        tried(clock, inner)
+    clock[0] += seconds
+    b.owed += clock[0] - start
+    b.ended()
+
+
+def test_what_functions_spend_in_one_another_is_counted_once(clock):
+    before = budget.seconds_spent()
+    tried(clock, 2.0, 3.0)
+    tried(clock, 1.0)
+    assert budget.seconds_spent() - before == pytest.approx(6.0)
+    b = Budget(asked=False)
+    b.begins()
+    b.owed += 1e9  # more than it can have been
+    b.ended()
+    assert budget.seconds_spent() - before == pytest.approx(6.0)
+
+
+@pytest.mark.parametrize(("spends", "tells"), [(30.0, False), (0.0, True)])
+def test_a_plain_call_in_which_others_are_compiled_tells_nothing(spends, tells, clock):
+    b = Budget(asked=False)
+    choice = Choice(b)
+    choice.compiled, choice.runs = 5.0, 2
+    b.begins()
+
+    def outer():
+        tried(clock, spends)
+        clock[0] += 10.0
+
+    choice.call(outer, (), {})
+    assert choice.tries == tells
+    assert b.idle or choice.way is not None
+    assert b.worked == pytest.approx(10.0)
+
+
 @pytest.mark.usefixtures("background")
 def test_a_pause_ends_when_a_job_does():
     fast, x, budget = asked_of_c()
@@ -511,6 +559,24 @@ def test_a_pause_costs_little_where_c_cannot_be_asked_yet(monkeypatch):
     assert rests()
     b.pause[:6] = 1, 0, 0, -1, 0, 1
     assert fast(x) == "timed"
+
+
+@pytest.mark.usefixtures("background")
+def test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked(monkeypatch):
+    waits = [True]
+    monkeypatch.setattr(keeper, "pending", lambda: waits[0])
+    fast, x = np_compile.compile(caller), data(5)
+    budget = spent(fast._options.budget, 1e9)
+    budget._begun = 1
+    fast(x)
+    budget.pause[:4] = time.monotonic_ns() + 10**12, 0, 0, -1
+    fast(x)
+    assert fast(x) == "__call__"
+    waits[0] = False
+    assert available()
+    fast(x)
+    assert fast(x) == "test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked"
+    assert budget.pause[1] == 4
 
 
 def caller(_x):

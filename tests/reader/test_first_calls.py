@@ -11,6 +11,7 @@ import pytest
 import np_compile
 from np_compile import config
 from np_compile.capture.policy import choice
+from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import new_choice
 from np_compile.kernels.build import Job, beside, library
 from np_compile.reader import source, translation
@@ -231,6 +232,20 @@ def test_a_function_that_is_given_up_runs_as_it_stands_in_calls_that_were_compil
     fast._options.budget.pause[:5] = 0, 0, 0, 0, 0
     monkeypatch.setattr(np_compile.api.Compiled, "_alone", None)
     assert fast(x) == running(x)
+
+
+@pytest.mark.usefixtures("undecided")
+def test_calls_of_a_cold_function_rest_that_were_compiled(monkeypatch):
+    fast, x, _ = running_in_c()
+    fast._reading.given_up, fast._reading.is_compiled = "it was left in loops", False
+    budget = fast._options.budget
+    budget.cold, budget._attempts, budget._last, budget.lent = True, 2, 1.0, 0.0
+    assert fast(x) == running(x)
+    assert budget.pause[1] == 0
+    monkeypatch.setattr(np_compile.api.Compiled, "_long_way", None)
+    monkeypatch.setattr(Budget, "coldly", None)
+    assert fast(x) == running(x)
+    assert budget.pause[1] == 1
 
 
 def tabled(columns):

@@ -133,6 +133,24 @@ def test_methods_of_all_kinds():
     assert np.shares_memory(method()[0], X)
 
 
+def test_methods_are_bound_as_those_of_functions_are():
+    known(flat, X)  # calls of the class begin in C
+    assert isinstance(Compiled.__get__, types.WrapperDescriptorType)
+    assert Compiled.__flags__ & types.FunctionType.__flags__ & 1 << 17  # as methods are called
+
+    class Thing:
+        method = np_compile.compile(lambda self, *args, **more: (self, args, more))
+
+    thing, f = Thing(), vars(Thing)["method"]
+    assert Thing.method is f
+    assert f.__get__(None, Thing) is f
+    assert type(thing.method) is types.MethodType
+    assert (thing.method.__self__, thing.method.__func__) == (thing, f)
+    assert thing.method(1, by=2) == f(thing, 1, by=2) == (thing, (1,), {"by": 2})
+    thing.method = lambda: "its own"
+    assert thing.method() == "its own"
+
+
 def test_it_is_a_function_to_everybody():
     compiled = known(flat, X)
     assert inspect.signature(compiled) == inspect.signature(flat)

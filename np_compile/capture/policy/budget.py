@@ -74,12 +74,20 @@ def effort(node: Node) -> int:
 
 
 class _Local(threading.local):
-    """The account of the function that runs as it stands in a thread, if one does."""
+    """The account of the function that runs as it stands in a thread, if one does, and the seconds
+    that all have spent there on what is new."""
 
     outer: Budget | None = None
+    spent = 0.0
 
 
 _local = _Local()
+
+
+def seconds_spent() -> float:
+    """What functions have spent on what is new in this thread: a call that is timed around them
+    takes that longer, and another one does not."""
+    return _local.spent
 
 
 class Budget:
@@ -98,8 +106,8 @@ class Budget:
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_took", "_usual", "cold", "idle", "lent", "owed", "pause",
-        "start", "turn", "worked",
+        "_noted", "_seconds", "_spent_before", "_took", "_usual", "cold", "idle", "lent", "owed",
+        "pause", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
@@ -113,6 +121,7 @@ class Budget:
         self._begun = 0  # calls that were not known
         self._last = 0.0  # seconds that the last one cost
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
+        self._spent_before = 0.0  # as `seconds_spent`
         self.start = 0.0
         self.idle = False
         self._took = _PAUSE  # seconds of the last call as it stands
@@ -135,13 +144,15 @@ class Budget:
     def begins(self) -> None:
         """Note that a call begins that is not known."""
         self._begun += 1
-        self._noted = self.owed
+        self._noted, self._spent_before = self.owed, _local.spent
         self.idle = False
         self.start = time.perf_counter()
 
     def ended(self) -> None:
         """Note that a call has ended that was not known."""
         spent, self._noted = self.owed - self._noted, self.owed
+        alone = min(spent, time.perf_counter() - self.start)  # others' may be in that
+        _local.spent = max(_local.spent, self._spent_before + alone)
         if not self.may_wait():
             self.cold = False
             return
@@ -181,14 +192,15 @@ class Budget:
 
     def coldly(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         """The result of a call that runs as it stands, as the function is cold. Those that come in
-        the pause after it do not come here, and are taken to be as long."""
+        the pause after it do not come here, and are taken to be as long; also where an entry of C's
+        is for them, which is not to be timed now."""
         ended = self._jobs()
         try:
             return self.timed(function, args, kwargs)
         finally:
             missing = self._missing()
             self.cold = missing > 0
-            self._rests(min(missing, _PAUSE), ended)
+            self._rests(min(missing, _PAUSE), ended, 1)
 
     def _missing(self) -> float:
         """Seconds that calls have to take as they stand before the next attempt."""
@@ -254,13 +266,13 @@ class Budget:
             return function(*args, **kwargs)
         self._inside = True
         outer, _local.outer = _local.outer, self
-        start = time.perf_counter()
+        spent, start = _local.spent, time.perf_counter()
         try:
             return function(*args, **kwargs)
         finally:
-            seconds = time.perf_counter() - start
+            seconds = max(time.perf_counter() - start - (_local.spent - spent), _SHORTEST)
             _local.outer = outer
-            self._took = max(seconds, _SHORTEST)
+            self._took = seconds
             self._usual = max(min(seconds, 2 * self._usual), _SHORTEST)
             self.worked += seconds + (calls - 1) * self._usual
             self._inside = False

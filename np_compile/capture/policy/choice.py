@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from .budget import Budget
+from .budget import Budget, seconds_spent
 from .estimates import least_seconds, most_seconds
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _ELEMENT = 2e-8  # seconds, less than Python takes for an operation on a single 
 _ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
 _CALLED = 2e-4  # seconds, more than a call that compiled code makes in Python takes beyond its own
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
+_OTHERS = 0.1  # of a plain call, from which on it tells nothing that others spent on what is new
 _PAUSED = 1e-2  # seconds that another process, or the collector of garbage, may take of a call
 _HOPELESS = 4.0  # a way that takes so many times longer is not tried again
 _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
@@ -177,11 +178,15 @@ class Choice:
             if self._is_due() and (unknown or self.compiled < _HOPELESS * self.plain):
                 self._again(2 * self._span)
                 return function(*args, **kwargs)
-        start = time.perf_counter()
+        spent, start = seconds_spent(), time.perf_counter()
         result = self.budget.timed(
             function, args, kwargs, 1 if self.way is None else max(calls, SAMPLED)
         )
-        self._ran_plain(time.perf_counter() - start)
+        seconds = time.perf_counter() - start
+        if seconds_spent() - spent < _OTHERS * seconds:
+            self._ran_plain(seconds)
+        else:
+            self.budget.idle = self.way is None
         return result
 
     def _is_due(self) -> bool:
