@@ -80,9 +80,13 @@ class Reached:
         self.functions |= known.functions
 
     def give(self, loan: Loan) -> None:
-        """Have lists, dicts and sets that the call has put arrays into hold tensors."""
+        """Have lists, dicts and sets that the call has put arrays into hold tensors. Arrays that
+        were there stay arrays."""
         for x, held in (*self._held, *[h for o in self._others.values() for h in o._held]):
             if not _same(_items(x), held):
+                for a in held:
+                    if type(a) is np.ndarray:
+                        loan.pair(a, a)
                 loan.give(x)
 
 
@@ -146,7 +150,7 @@ def _read_by_items(name: str, x: Any, known: set[Any], depth: int = 0) -> Iterat
             if type(item) is not tuple:
                 yield _itself, item, item
             yield from _read_by_items(name, item, known, depth + 1)
-        elif not _is_plain(item) or type(item) is np.ndarray:
+        elif not _is_plain(item):
             raise Stays(f"the name {name}, which holds a {type(item).__name__}")
 
 

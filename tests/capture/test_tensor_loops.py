@@ -545,6 +545,34 @@ def test_what_leads_to_no_tensor_lets_calls_run_on_arrays(f):
     assert fast._reading._why == ""
 
 
+PATHS = [np.arange(4.0), np.arange(3.0)]
+
+
+def walked(x, rng):
+    path = PATHS[rng.integers(2)]
+    if path[-1] < 9:
+        PATHS.append(x[:2] * path[1])
+    return path, path[1:].sum() + x[rng.integers(9)]
+
+
+def test_arrays_in_lists_stay_arrays(monkeypatch):
+    fast, rng, of_plain = compiled(walked), *map(np.random.default_rng, (3, 3))
+    for _ in range(5):
+        first = [np.arange(4.0), np.arange(3.0)]
+        monkeypatch.setitem(globals(), "PATHS", [*first])
+        got = fast(series(20), rng)
+        assert fast._reading._why == ""
+        assert [*map(type, got)] == [torch.Tensor] * 2
+        paths = PATHS
+        assert paths[0] is first[0]
+        assert paths[1] is first[1]
+        assert type(paths[2]) is torch.Tensor
+        monkeypatch.setitem(globals(), "PATHS", [*first])
+        want = walked(series(20).numpy(), of_plain)
+        for a, b in zip((*got, *paths), (*want, *PATHS), strict=True):
+            np.testing.assert_allclose(a, b)
+
+
 def test_a_list_in_a_list_that_gets_a_tensor(monkeypatch):
     monkeypatch.setitem(globals(), "ROWS", [[1.0, 2.0], [3.0, 4.0]])
     fast, rng, of_plain = compiled(by_lists_of_lists), *map(np.random.default_rng, (3, 3))
