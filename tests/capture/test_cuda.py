@@ -45,6 +45,28 @@ def test_a_device_context_moves_arrays_there_and_back(backend):
         check(f, data(4, 3), data(3, 2), backend=backend, alias=False, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [10_000, 400_000])
+def test_sums_at_an_index_out_of_bounds_add_nothing(size):
+    def deposit(x, places, values):
+        np.add.at(x, places, values)
+
+    fast = np_compile.compile(np_compile.wrap_numpy(deposit), backend="native")
+    rng = np.random.default_rng(0)
+    for bad in (None, 700_000, None, 3, None):
+        places, values = rng.integers(-size, size, 10**6), rng.random(10**6)
+        if bad is not None:
+            places[bad] = size
+        x, want = torch.zeros(size, dtype=torch.float64, device="cuda"), np.zeros(size)
+        given = (torch.from_numpy(a).cuda() for a in (places, values))
+        if bad is None:
+            np.add.at(want, places, values)
+            fast(x, *given)
+        else:
+            with pytest.raises(IndexError, match=f"index {size} is out of bounds"):
+                fast(x, *given)
+        np.testing.assert_allclose(x.cpu(), want)
+
+
 def test_the_programs_run_on_the_device():
     fast, devices = seen_devices(lambda x: np.sin(x) * 2)
     with torch.device("cuda"):
