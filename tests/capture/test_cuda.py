@@ -67,6 +67,31 @@ def test_sums_at_an_index_out_of_bounds_add_nothing(size):
         np.testing.assert_allclose(x.cpu(), want)
 
 
+def without_high_frequencies(x, cut):
+    spectrum = np.fft.rfft(x)
+    frequency = np.arange(spectrum.size) / x.size
+    return np.fft.irfft(spectrum * np.exp(-((frequency / cut) ** 2)), x.size)
+
+
+def turned(x, cut):
+    return np.abs(np.fft.ifft(np.fft.fft(x) * cut)) + np.fft.fft2(x.reshape(-1, 8)).real[0, 0]
+
+
+@pytest.mark.parametrize("f", [without_high_frequencies, turned])
+def test_transforms_are_in_the_graph_of_a_program(f, monkeypatch):
+    replays, real = [], torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(
+        torch.cuda.CUDAGraph, "replay", lambda graph: (replays.append(graph), real(graph))
+    )
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        x = rng.random(4096)
+        got = fast(torch.from_numpy(x).cuda(), 0.05)
+        np.testing.assert_allclose(got.cpu(), f(x, 0.05), rtol=1e-9, atol=1e-9, err_msg=str(k))
+    assert replays
+
+
 def test_the_programs_run_on_the_device():
     fast, devices = seen_devices(lambda x: np.sin(x) * 2)
     with torch.device("cuda"):
