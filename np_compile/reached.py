@@ -24,12 +24,13 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, type(np.mean))
 _FROM_OUTSIDE = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF")
 _OF_ITEMS = ("BINARY_SUBSCR", "BINARY_OP")  # of which Python 3.14 makes elements too
 _ITEMS = 1000  # of a list or dict, that are looked at
+_DEEP = 8  # lists in lists
 _OTHERS = 64
 _STRUCTURES = (list, dict, set, tuple)
 _METACLASSES = (type, abc.ABCMeta)
 _Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
 
-_FAR = (eval, exec, compile, globals, vars, __import__)
+_FAR = (eval, exec, compile, globals, __import__)
 _CHANGING = ("IMPORT_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_ATTR", "DELETE_ATTR")
 _OF_CLASSES = ("__module__", "__doc__", "__dict__", "__weakref__", "__annotations__", "__slots__",
                "__qualname__", "__firstlineno__", "__static_attributes__", "__match_args__",
@@ -65,8 +66,8 @@ class Reached:
             of_class = isinstance(f, type)
             names = _read_by_class(f, self.functions) if of_class else _read_by(f, self.functions)
             self._names = list(names)
-            found = [x for *_, x in self._names if isinstance(x, (list, dict, set))]
-            self._held = [(x, _items(x)) for x in found]
+            found = {id(x): x for *_, x in self._names if isinstance(x, (list, dict, set))}
+            self._held = [(x, _items(x)) for x in found.values()]
 
     def of(self, x: Any) -> None:
         """As `check`, of a class or function among the arguments. Errors: Stays."""
@@ -79,9 +80,13 @@ class Reached:
         self.functions |= known.functions
 
     def give(self, loan: Loan) -> None:
-        """Have lists, dicts and sets that the call has put arrays into hold tensors."""
+        """Have lists, dicts and sets that the call has put arrays into hold tensors. Arrays that
+        were there stay arrays."""
         for x, held in (*self._held, *[h for o in self._others.values() for h in o._held]):
             if not _same(_items(x), held):
+                for a in held:
+                    if type(a) is np.ndarray:
+                        loan.pair(a, a)
                 loan.give(x)
 
 
@@ -120,7 +125,7 @@ def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> 
         yield found
         x: Any = builtins.get(name) if found[2] is None else found[2]
         g = source.written(x)
-        if isinstance(g, types.FunctionType) and (g.__module__ or "").partition(".")[0] != "numpy":
+        if isinstance(g, types.FunctionType) and _library(g.__module__) not in _MODULES:
             yield from _read_by(g, known)
         elif type(x) in _METACLASSES and origin_of(x) == "user":
             yield from _read_by_class(x, known)
@@ -132,14 +137,20 @@ def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> 
             raise Stays(f"the name {name}, a {type(x).__name__}")
 
 
-def _read_by_items(name: str, x: Any, known: set[Any]) -> Iterator[_Name]:
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _read_by_items(name: str, x: Any, known: set[Any], depth: int = 0) -> Iterator[_Name]:
     """As `_read_by`, of what is in a list, tuple, dict or set."""
     for item in _items(x):
         if isinstance(item, types.FunctionType):
             yield from _read_by(item, known)
-        elif type(item) is tuple and len(item) <= _ITEMS:
-            yield from _read_by_items(name, item, known)
-        elif not _is_plain(item) or type(item) is np.ndarray:
+        elif type(item) in _STRUCTURES and len(item) <= _ITEMS and depth < _DEEP:
+            if type(item) is not tuple:
+                yield _itself, item, item
+            yield from _read_by_items(name, item, known, depth + 1)
+        elif not _is_plain(item):
             raise Stays(f"the name {name}, which holds a {type(item).__name__}")
 
 
@@ -182,10 +193,14 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
 
 
 @functools.lru_cache(4096)
-def _names_of(code: types.CodeType, of_class: bool = False) -> tuple[str, ...] | str:
+def _names_of(
+    code: types.CodeType, of_class: bool = False, around: frozenset[str] = frozenset()
+) -> tuple[str, ...] | str:
     """The names that code reads; where it changes what they lead to, how. of_class: whether its
-    first argument is a class."""
+    first argument is a class. around: locals of the code around it that hold objects among the
+    arguments, or that the call has made."""
     others = {*code.co_varnames[:1]} if of_class else set()  # locals that may be no object's
+    cells = around.union(code.co_cellvars) - {"__class__"}
     before: Any = None
     copied: Any = None
     added_to: dict[str, Any] = {}  # what loaded the object of `x.name += y`, by its attribute
@@ -200,28 +215,33 @@ def _names_of(code: types.CodeType, of_class: bool = False) -> tuple[str, ...] |
         is_pair = type(step.argval) is tuple and "FAST" in op  # two locals, no constant
         last = step.argval[-1] if is_pair else step.argval
         harmless = (
-            op == "STORE_ATTR" and before is not None and _is_of_object(before, others)
+            op == "STORE_ATTR" and before is not None and _is_of_object(before, others, cells)
         ) or (op == "IMPORT_NAME" and str(step.argval).partition(".")[0] in _MODULES)
         changes = op in _CHANGING or (op == "STORE_DEREF" and step.argval in code.co_freevars)
         if changes and not harmless:
             return f"the instruction {op} (line {code.co_firstlineno} and on)"
-        if op.startswith("STORE_FAST") and before is not None and before[0] in _FROM_OUTSIDE:
-            others |= {step.argval if op == "STORE_FAST" else step.argval[0]}
+        stores = op.startswith("STORE_FAST") or op == "STORE_DEREF"
+        if stores and before is not None and before[0] in _FROM_OUTSIDE:
+            others |= {step.argval[0] if is_pair else step.argval}
         before = op, last
     names = [*code.co_names, *code.co_freevars]
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            found = _names_of(inner)
+            own = (cells - others).intersection(inner.co_freevars)
+            found = _names_of(inner, around=frozenset(own))
             if isinstance(found, str):
                 return found
             names += found
     return tuple(names)
 
 
-def _is_of_object(before: tuple[str, Any], others: set[str]) -> bool:
+def _is_of_object(before: tuple[str, Any], others: set[str], cells: frozenset[str]) -> bool:
     """Whether an attribute is set of an object among the arguments, or that the call has made, by
-    the instruction before. others: locals that may be something else."""
+    the instruction before. others: locals that may be something else; cells: those that functions
+    share."""
     op, name = before
+    if op == "LOAD_DEREF":
+        return name in cells and name not in others
     if op.startswith("LOAD_FAST") or op == "STORE_FAST_LOAD_FAST":
         return name not in others
     return (op == "LOAD_ATTR" and name not in ("__class__", "__dict__")) or op in _OF_ITEMS
@@ -229,25 +249,32 @@ def _is_of_object(before: tuple[str, Any], others: set[str]) -> bool:
 
 # Modules that lead to nothing of the user's.
 _MODULES = frozenset((
-    "abc", "bisect", "builtins", "cmath", "collections", "contextlib", "copy", "dataclasses",
-    "datetime", "decimal", "enum", "fractions", "functools", "heapq", "itertools", "json",
-    "logging", "math", "numbers", "numpy", "operator", "pickle", "random", "re", "reprlib",
-    "statistics", "string", "struct", "textwrap", "time", "typing", "warnings",
+    "abc", "base64", "binascii", "bisect", "builtins", "bz2", "calendar", "cmath", "collections",
+    "contextlib", "copy", "csv", "dataclasses", "datetime", "decimal", "enum", "fractions",
+    "functools", "hashlib", "heapq", "io", "itertools", "json", "logging", "math", "numbers",
+    "numpy", "operator", "os", "pathlib", "pickle", "platform", "pprint", "random", "re",
+    "reprlib", "scipy", "secrets", "statistics", "string", "struct", "textwrap", "time",
+    "traceback", "typing", "uuid", "warnings", "zlib",
 ))  # fmt: skip
+
+
+def _library(module: str | None) -> str:
+    """The library that a module is of; of one in C the one that it is written for."""
+    return (module or "").partition(".")[0].removeprefix("_")
 
 
 def _is_plain(x: Any) -> bool:
     """Whether no tensor is found in a value, nor can be put there."""
     if isinstance(x, types.ModuleType):
-        return x.__name__.partition(".")[0] in _MODULES
+        return _library(x.__name__) in _MODULES
     if isinstance(x, type):
-        return x.__module__.partition(".")[0] in _MODULES or issubclass(x, BaseException)
+        return _library(x.__module__) in _MODULES or issubclass(x, BaseException)
     if any(x is f for f in _FAR):
         return False
     if type(x) is np.ndarray:
         return not x.dtype.hasobject
     names = x.__globals__ if isinstance(x, types.FunctionType) else {}
-    library = (names.get("__name__") or getattr(x, "__module__", None) or "").partition(".")[0]
+    library = _library(names.get("__name__") or getattr(x, "__module__", None))
     return (
         simple(x)
         or isinstance(x, (np.generic, np.dtype, np.ufunc, range, logging.Logger))

@@ -227,8 +227,8 @@ class TensorLoops:
         functions beside them. Errors: Stays."""
         if traced():
             raise Stays("torch looks at each operator")
-        if not opened.known:
-            raise Stays("a list or dict is there twice, or a key of a dict is no string")
+        if not opened.simple:
+            raise Stays("a list or dict is there twice, or a key of a dict is an object")
         grad = torch.is_grad_enabled()
         tensors: dict[int, torch.Tensor] = {}
         only_tensors = True

@@ -1688,4 +1688,28 @@ MUTATIONS = (
         "[*whole, Known(None)]",
         "reader/test_as_programs_have_them.py",
     ),
+    Mutation(
+        "np_compile/kernels/passes/reduction_splitting.py",
+        "        made.append(reduced(E.integer(most), E.integer(most * size), rest))",
+        "        pass",
+        "kernels/test_cuda_on_host.py",
+    ),
+    Mutation(
+        "np_compile/kernels/targets/cuda/blocks.py",
+        "counts[-1] = (counts[-1] + self._rows - 1) // self._rows",
+        "counts[-1] = counts[-1] // self._rows",
+        "kernels/test_cuda_on_host.py",
+    ),
+    Mutation(
+        "np_compile/kernels/run/scatter.cu",
+        "if (row || k >= m.size || stopped) return;",
+        "if (row || k >= m.size) return;",
+        "kernels/test_cuda_on_host.py",
+    ),
+    Mutation(
+        "np_compile/reached.py",
+        'cells = around.union(code.co_cellvars) - {"__class__"}',
+        "cells = frozenset()",
+        "capture/test_tensor_loops.py",
+    ),
 )

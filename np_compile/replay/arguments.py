@@ -6,7 +6,7 @@ import types
 from collections.abc import Sequence
 from typing import Any
 
-from .guards import Refused
+from .guards import Refused, simple
 
 _DEPTH = 8  # of structures in one another
 _STRUCTURES = (list, tuple, dict)
@@ -15,13 +15,14 @@ _STRUCTURES = (list, tuple, dict)
 class Opened:
     """leaves: the arguments, in their order, and what structures among them hold. form: the
     structures; None where there are none. known: whether a call may be told by both: no list or
-    dict is there twice, and the keys of dicts are strings."""
+    dict is there twice, and the keys of dicts are strings. simple: the same, with keys that are
+    simple values."""
 
-    __slots__ = ("_lists", "form", "known", "leaves")
+    __slots__ = ("_lists", "form", "known", "leaves", "simple")
 
     def __init__(self, args: Any):
         self.leaves: list[Any] = []
-        self.known = True
+        self.known = self.simple = True
         self._lists: dict[int, Any] = {}
         form = [self._open(a, 0) for a in args]
         self.form = tuple(form) if any(f is not None for f in form) else None
@@ -32,7 +33,7 @@ class Opened:
             self.leaves.append(x)
             return None
         if depth > _DEPTH or id(x) in self._lists:
-            self.known = False
+            self.known = self.simple = False
             return (None,)
         if kind is not tuple:
             self._lists[id(x)] = x
@@ -40,6 +41,7 @@ class Opened:
             return (kind, *[self._open(v, depth + 1) for v in x])
         if not all(type(k) is str for k in x):
             self.known = False
+            self.simple = self.simple and all(map(simple, x))
         return (kind, tuple(x), *[self._open(v, depth + 1) for v in x.values()])
 
     @property

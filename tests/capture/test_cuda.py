@@ -45,6 +45,53 @@ def test_a_device_context_moves_arrays_there_and_back(backend):
         check(f, data(4, 3), data(3, 2), backend=backend, alias=False, rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [10_000, 400_000])
+def test_sums_at_an_index_out_of_bounds_add_nothing(size):
+    def deposit(x, places, values):
+        np.add.at(x, places, values)
+
+    fast = np_compile.compile(np_compile.wrap_numpy(deposit), backend="native")
+    rng = np.random.default_rng(0)
+    for bad in (None, 700_000, None, 3, None):
+        places, values = rng.integers(-size, size, 10**6), rng.random(10**6)
+        if bad is not None:
+            places[bad] = size
+        x, want = torch.zeros(size, dtype=torch.float64, device="cuda"), np.zeros(size)
+        given = (torch.from_numpy(a).cuda() for a in (places, values))
+        if bad is None:
+            np.add.at(want, places, values)
+            fast(x, *given)
+        else:
+            with pytest.raises(IndexError, match=f"index {size} is out of bounds"):
+                fast(x, *given)
+        np.testing.assert_allclose(x.cpu(), want)
+
+
+def without_high_frequencies(x, cut):
+    spectrum = np.fft.rfft(x)
+    frequency = np.arange(spectrum.size) / x.size
+    return np.fft.irfft(spectrum * np.exp(-((frequency / cut) ** 2)), x.size)
+
+
+def turned(x, cut):
+    return np.abs(np.fft.ifft(np.fft.fft(x) * cut)) + np.fft.fft2(x.reshape(-1, 8)).real[0, 0]
+
+
+@pytest.mark.parametrize("f", [without_high_frequencies, turned])
+def test_transforms_are_in_the_graph_of_a_program(f, monkeypatch):
+    replays, real = [], torch.cuda.CUDAGraph.replay
+    monkeypatch.setattr(
+        torch.cuda.CUDAGraph, "replay", lambda graph: (replays.append(graph), real(graph))
+    )
+    fast = np_compile.compile(np_compile.wrap_numpy(f), backend="native")
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        x = rng.random(4096)
+        got = fast(torch.from_numpy(x).cuda(), 0.05)
+        np.testing.assert_allclose(got.cpu(), f(x, 0.05), rtol=1e-9, atol=1e-9, err_msg=str(k))
+    assert replays
+
+
 def test_the_programs_run_on_the_device():
     fast, devices = seen_devices(lambda x: np.sin(x) * 2)
     with torch.device("cuda"):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -497,6 +499,140 @@ def test_large_tensors_in_objects_are_not_copied(monkeypatch):
         for _ in range(5):
             fast(f, series(20), rng)
         assert bool(copied) == (taps == 4)
+
+
+class Sums:
+    def __init__(self, x):
+        self.sum, self.adders = x[:1] * 0, []
+
+    def add(self, x):
+        def later():
+            self.sum = self.sum + x  # of the object, by a variable of the method
+            self.largest = np.max([v for v in self.sum if v >= self.sum[0]])
+
+        self.adders.append(later)
+
+
+def by_closures(x, rng):
+    sums = Sums(x)
+    for _ in range(rng.integers(3) + 1):
+        sums.add(x[: rng.integers(5) + 1].sum())
+    for f in sums.adders:
+        f()
+    return sums.sum, sums.largest
+
+
+ROWS = [[1.0, 2.0], [3.0, 4.0]]
+
+
+def by_lists_of_lists(x, rng):
+    return sum(x[rng.integers(9)] * row[1] for row in ROWS) if x[0] < 9 else None
+
+
+def by_libraries(x, rng):
+    name = hashlib.sha1(str(rng.integers(9)).encode()).hexdigest()
+    return functools.reduce(np.add, [x[: int(c, 16)].sum() for c in name[:6]])
+
+
+@pytest.mark.parametrize("f", [by_closures, by_lists_of_lists, by_libraries])
+def test_what_leads_to_no_tensor_lets_calls_run_on_arrays(f):
+    fast, rng, of_plain = compiled(f), np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(6):
+        got, want = fast(series(20), rng), f(series(20).numpy(), of_plain)
+        for a, b in zip(*[r if type(r) is tuple else (r,) for r in (got, want)], strict=True):
+            assert type(a) is torch.Tensor
+            np.testing.assert_allclose(a, b)
+    assert fast._reading._why == ""
+
+
+PATHS = [np.arange(4.0), np.arange(3.0)]
+
+
+def walked(x, rng):
+    path = PATHS[rng.integers(2)]
+    if path[-1] < 9:
+        PATHS.append(x[:2] * path[1])
+    return path, path[1:].sum() + x[rng.integers(9)]
+
+
+def test_arrays_in_lists_stay_arrays(monkeypatch):
+    fast, rng, of_plain = compiled(walked), *map(np.random.default_rng, (3, 3))
+    for _ in range(5):
+        first = [np.arange(4.0), np.arange(3.0)]
+        monkeypatch.setitem(globals(), "PATHS", [*first])
+        got = fast(series(20), rng)
+        assert fast._reading._why == ""
+        assert [*map(type, got)] == [torch.Tensor] * 2
+        paths = PATHS
+        assert paths[0] is first[0]
+        assert paths[1] is first[1]
+        assert type(paths[2]) is torch.Tensor
+        monkeypatch.setitem(globals(), "PATHS", [*first])
+        want = walked(series(20).numpy(), of_plain)
+        for a, b in zip((*got, *paths), (*want, *PATHS), strict=True):
+            np.testing.assert_allclose(a, b)
+
+
+def test_a_list_in_a_list_that_gets_a_tensor(monkeypatch):
+    monkeypatch.setitem(globals(), "ROWS", [[1.0, 2.0], [3.0, 4.0]])
+    fast, rng, of_plain = compiled(by_lists_of_lists), *map(np.random.default_rng, (3, 3))
+    for k in range(8):
+        if k == 5:
+            ROWS[1][1] = torch.tensor(8.0, dtype=torch.float64)
+        got = fast(series(20), rng)
+        assert type(got) is torch.Tensor
+        if k == 5:
+            assert fast._reading._why == "the name ROWS, which holds a Tensor"
+            ROWS[1][1] = 8.0
+        np.testing.assert_allclose(got, by_lists_of_lists(series(20).numpy(), of_plain))
+
+
+def shared(kind):
+    def later(x):
+        kind.known = x * 2  # of the class, by a variable of the method
+
+    return later
+
+
+def by_class(x, rng):
+    kind = Counts
+    shared(kind)(x)
+
+    def own():
+        kind.known = x * 3
+
+    own()
+    return x[rng.integers(9)] if np.median(x) > 0 else None
+
+
+def test_attributes_of_classes_in_inner_functions_are_left_to_recording():
+    fast, rng = compiled(by_class), np.random.default_rng(3)
+    try:
+        for _ in range(5):
+            Counts.known = 0
+            fast(series(9), rng)
+            assert type(Counts.known) is torch.Tensor
+    finally:
+        Counts.known = 0
+
+
+def test_numbers_are_keys(place):
+    def priced(rates, rng):
+        total = 0.0
+        for years, rate in rates.items():
+            total = total + years * rate[rng.integers(5)]
+        rates[0.25] = total
+        return total
+
+    fast, rng, of_plain = compiled(priced), np.random.default_rng(3), np.random.default_rng(3)
+    for _ in range(5):
+        rates = {k / 4: series(5, k + 1).to(place) for k in range(1, 4)}
+        twin = {k: t.cpu().numpy() for k, t in rates.items()}
+        got, want = fast(rates, rng), priced(twin, of_plain)
+        assert type(got) is type(rates[0.25]) is torch.Tensor
+        assert got.device == rates[0.5].device
+        np.testing.assert_allclose([got.cpu(), rates[0.25].cpu()], [want, twin[0.25]])
+    assert fast._reading._why == ""
 
 
 @pytest.mark.parametrize("slow", ["host", "device"])

@@ -18,6 +18,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture import segments
 from np_compile.kernels.compile import generate, listening, targeting
+from np_compile.kernels.ir.program import Scatter
 from np_compile.kernels.run import scatter
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.on_gpu import OnGpu
@@ -213,6 +214,92 @@ def test_values_of_an_element_that_follow_one_another(places, shuffled, dtype):
     machine = replace(Gpu(), shared_bytes=0)
     found = added(x, places, values, machine)
     assert np.signbit(found[-1])
+
+
+@pytest.mark.parametrize("parts", [False, True])
+def test_a_flag_that_is_set_stops_sums(parts):
+    places, values = np.arange(9000) * 7 % 40, np.ones(9000)
+    machine = replace(Gpu(), processors=16, shared_bytes=(64 << 10) * parts)
+    assert bool(scatter.parts_of(9000, 40, 8, machine)) is parts
+    x, flag = torch.arange(40.0, dtype=torch.float64), torch.tensor([1])
+    for stopped in (True, False):
+        flag[0] = stopped
+        scatter._kernels.cache_clear()
+        with on_host(0):
+            given = map(torch.from_numpy, (places, values))
+            scatter.add(x, *given, machine, flag.data_ptr())
+        assert bool((x == torch.arange(40.0)).all()) is stopped
+    scatter._kernels.cache_clear()
+
+
+def test_values_that_lie_ready_are_not_copied():
+    def deposit(x, places, values, others):
+        np.add.at(x, places, values)
+        np.add.at(x, places, others[::2])
+        return x.sum()
+
+    rng = np.random.default_rng(0)
+    given = np.zeros(300), rng.integers(0, 300, 1000), rng.random(1000), rng.random(2000)
+    ((module, inputs),) = captured(deposit, *copy.deepcopy(given))
+    with targeting(Gpu()):
+        source = generate(module.graph, partial(getattr, module))
+    first, second = (s for s in source.program.steps if isinstance(s, Scatter))
+    assert [t.buffer.kind for t in first.args] == ["input", "temporary", "input"]
+    assert second.args[2].buffer.kind == "temporary"
+    with on_host(1):
+        executable(source, module)(*inputs)
+    want = np.zeros(300)
+    np.add.at(want, given[1], given[2] + given[3][::2])
+    np.testing.assert_allclose(inputs[0], want)
+
+
+ROWS_LEFT = pytest.mark.parametrize("rows", [1, 5, 17, 1003, 2051])
+
+
+@ROWS_LEFT
+@pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
+def test_rows_that_fill_no_block(rows, machine):
+    """Blocks take several short rows; those behind the last one are nobody's."""
+
+    def sums(x, a):
+        x[:-9] = a.sum(axis=1)
+        return x[:-9] * 2
+
+    a = np.random.default_rng(0).random((rows, 20))
+    ((module, inputs),) = captured(sums, np.full(rows + 9, 7.0), a)
+    with targeting(machine):
+        source = generate(module.graph, partial(getattr, module))
+    for turns in TURNS:
+        mine = copy.deepcopy(inputs)
+        with on_host(turns):
+            (got,) = executable(source, module)(*mine)
+        (x,) = (t for t in mine if t.dim() == 1)
+        np.testing.assert_allclose(x[:-9], a.sum(axis=1))
+        np.testing.assert_allclose(got, 2 * a.sum(axis=1))
+        assert (x[-9:] == 7).all()
+
+
+@ROWS_LEFT
+def test_rows_that_parts_leave_over(rows):
+    """A reduction of many rows is made in parts, with a shorter last one."""
+
+    def columns(a):
+        return a.sum(axis=0), a.max(axis=0)
+
+    a = np.random.default_rng(0).random((rows, 3))
+    a[-1] = 5.0
+    for machine in (SMALL_GPU, Gpu()):
+        ((module, inputs),) = captured(columns, a)
+        with targeting(machine):
+            source = generate(module.graph, partial(getattr, module))
+        if machine is not SMALL_GPU and rows > 1000:
+            (parts, *_) = (b for b in source.program.buffers if b.name.startswith("part"))
+            assert rows % parts.shape[0]
+        for turns in TURNS:
+            with on_host(turns):
+                got = executable(source, module)(*copy.deepcopy(inputs))
+            for x, y in zip(got, columns(a), strict=True):
+                np.testing.assert_allclose(x, y)
 
 
 def test_few_values_or_many_elements_are_no_parts():

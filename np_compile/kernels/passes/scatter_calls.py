@@ -50,6 +50,9 @@ def _called(program: Program, s: Statement) -> list[Step]:
     made: list[Step] = []
     given = []
     for hint_, value in (("place", place), ("value", s.value)):
+        if value.op == "load" and _lies_as(value.value, shape) and value.args == axes:
+            given.append(_flat(value.value))
+            continue
         b = program.buffer(hint_, value.dtype, shape)
         made.append(Statement(axes, b, axes, value, line=s.line, calls=s.calls))
         given.append(_flat(b))
@@ -61,6 +64,15 @@ def _called(program: Program, s: Statement) -> list[Step]:
         )
     )  # fmt: skip
     return made
+
+
+def _lies_as(b: Buffer, shape: tuple) -> bool:
+    """Whether an argument has these elements, one after the other in memory."""
+    size, strides = 1, []
+    for n in reversed(shape):
+        strides.insert(0, size)
+        size *= n
+    return b.kind == "input" and b.shape == shape and tuple(b.strides) == tuple(strides)
 
 
 def _flat(b: Buffer) -> Tensor:

@@ -1,6 +1,6 @@
-"""Programs of kernels and products on a GPU as one CUDA graph.
+"""Programs of kernels, products and Fourier transforms on a GPU as one CUDA graph.
 
-What the products give lies where they are told, so all addresses of a run are known before it
+What torch's calls give lies where they are told, so all addresses of a run are known before it
 begins. When they come a second time, the launches are captured, torch's own among them; from then
 on the host starts the graph.
 """
@@ -26,6 +26,8 @@ _aten = torch.ops.aten
 _INTO = {
     _aten.mm.default: _aten.mm.out, _aten.bmm.default: _aten.bmm.out,
     _aten.addmm.default: _aten.addmm.out, _aten.mv.default: _aten.mv.out,
+    _aten._fft_r2c.default: _aten._fft_r2c.out, _aten._fft_c2r.default: _aten._fft_c2r.out,
+    _aten._fft_c2c.default: _aten._fft_c2c.out,
 }  # fmt: skip
 _GRAPHS = 4  # graphs of one work, each for addresses of its own
 _CAPTURES = 24  # graphs of a program, after which its addresses are taken to change for ever

@@ -97,6 +97,7 @@ class OnGpu(Executable):
         self._plan = launches_at(self._general, dict(zip(self._layout.symbols, sizes, strict=True)))
         self._spaces = {}
         self._handles = {}
+        self.__dict__.pop("_looked", None)
 
     def wait(self) -> None:
         """Compile the kernels. KernelsFailed if NVRTC refuses them."""
@@ -209,8 +210,10 @@ class OnGpu(Executable):
     def _call(self, call: Call, tensor: Callable, held: dict, work: _Workspace) -> None:
         if isinstance(call, Scatter) and self.device.type == "cuda":
             assert isinstance(self._machine, Gpu)
+            assert isinstance(work, _Space)
             x, places, values = map(tensor, call.args)
-            scatter.add(x, places, values, self._machine)
+            flag = 0 if work.host_flag is None else work.host_flag.data_ptr()
+            scatter.add(x, places, values, self._machine, flag)
         else:
             super()._call(call, tensor, held, work)
 
@@ -226,13 +229,36 @@ class OnGpu(Executable):
     def _section(self, k: int, work: _Workspace) -> bool:
         assert isinstance(work, _Space)
         launch(work.sections[k], work.stream)
-        if not self._checked:
+        if k not in self._looked:
             return False
-        last = k == len(self._between)
-        if last or isinstance(self._between[k], Fence):
-            torch.cuda.current_stream(self._index).synchronize()
-            return bool(work.host_flag)
-        return False
+        torch.cuda.current_stream(self._index).synchronize()
+        return bool(work.host_flag)
+
+    @cached_property
+    def _looked(self) -> frozenset[int]:
+        """The sections after which the host waits for the flag: where kernels have looked at
+        indices since it has, before something is written that does not look at the flag itself,
+        and at the end."""
+        sections, found, pending = self._plan.sections, set(), False
+        for k, section in enumerate(sections):
+            pending = pending or any(x.checks for x in section)
+            step = self._between[k] if k < len(self._between) else None
+            waits = step is None or (isinstance(step, Fence) and not self._looks_itself(k))
+            if pending and waits:
+                found.add(k)
+                pending = False
+        return frozenset(found)
+
+    def _looks_itself(self, fence: int) -> bool:
+        """Whether what comes after a fence is sums that look at the flag themselves."""
+        after = [s for s in self._between[fence:] if not isinstance(s, Fence)]
+        kernels = any(x.blocks for section in self._plan.sections[fence + 1 :] for x in section)
+        return not (kernels or self._numbers) and all(
+            isinstance(s, Scatter)
+            and scatter.looks(s.args[0].dtype, s.args[0].shape[0])
+            and self.device.type == "cuda"
+            for s in after
+        )
 
     def _space(self, stream: int) -> _Space:
         """New words, and memory for them to lead to."""

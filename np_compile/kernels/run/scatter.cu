@@ -2,8 +2,9 @@
 //
 // Many values in few elements (`scatter`, `gather`): each warp adds a part of the values to an array
 // of its own, in memory that its threads share. The threads take 32 values at a time; those that
-// meet in one element take turns, in their order. Then the arrays of all warps are added to x, in
-// the order of the warps.
+// meet in one element take turns, in their order. Which do takes long to tell, so it is asked first
+// whether any may: each leaves its number at its element's tag, and finds it there if none does.
+// Then the arrays of all warps are added to x, in the order of the warps.
 //
 // Else the places are in order, or sorted (`segments`, `carry`): the values of one element follow
 // one another, as a segment. A thread adds up a run of values, a block the segments that begin and
@@ -11,6 +12,7 @@
 
 typedef long long i64;
 #define EACH 8    // values of a thread that are read before the first of them is added
+#define TAGS 8192
 #define ROWS 8    // rows of threads that add up some of the arrays each
 #define THREADS 256
 #define RUN 8     // values of a thread, one after the other
@@ -23,6 +25,7 @@ struct Memory {
     REAL *part, *x;
     const i64 *order;  // of sorted places, which are int then: where their values are
     int *state;
+    const i64 *flag;  // in memory of the host; where it is set, nothing is added to x
     i64 count, size, length, parts;
 };
 
@@ -30,30 +33,53 @@ static __device__ __forceinline__ i64 place_of(const Memory &m, i64 i) {
     return m.order ? ((const int *)m.place)[i] : ((const i64 *)m.place)[i];
 }
 
+// The values of a thread, from one on: before the end, and nothing behind it.
+struct Values { int at[EACH]; REAL v[EACH]; };
+
+static __device__ __forceinline__ void read(Values &x, const Memory &m, i64 first, i64 end) {
+    #pragma unroll
+    for (int e = 0; e < EACH; e++) {
+        const i64 i = first + 32 * e;
+        x.at[e] = i < end ? (int)((const i64 *)m.place)[i] : -1 - (int)(threadIdx.x % 32);
+        x.v[e] = i < end ? m.value[i] : (REAL)0;
+    }
+}
+
 extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__ Memory memory) {
     extern __shared__ __align__(16) char shared[];
     REAL *held = (REAL *)shared;
     const Memory m = memory;
     const int lane = threadIdx.x, size = (int)m.size;
+    volatile unsigned char *tag = (volatile unsigned char *)(held + size);
     for (int k = lane; k < size; k += 32) held[k] = (REAL)-0.0;  // so that -0.0 stays so
     __syncwarp();
     const i64 first = blockIdx.x * m.length;
     const i64 end = first + m.length < m.count ? first + m.length : m.count;
+    Values now, next;
+    read(next, m, first + lane, end);
     for (i64 base = first; base < end; base += 32 * EACH) {
-        int at[EACH];
-        REAL v[EACH];
+        now = next;
+        read(next, m, base + 32 * EACH + lane, end);
+        bool meets[EACH];
         #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const i64 i = base + 32 * e + lane;
-            at[e] = i < end ? (int)((const i64 *)m.place)[i] : -1 - lane;  // met by no other
-            v[e] = i < end ? m.value[i] : (REAL)0;
+            if (now.at[e] >= 0) tag[now.at[e] % TAGS] = (unsigned char)lane;
+            __syncwarp();
+            meets[e] = now.at[e] >= 0 && tag[now.at[e] % TAGS] != lane;
+            __syncwarp();
         }
         #pragma unroll
         for (int e = 0; e < EACH; e++) {
-            const unsigned same = __match_any_sync(~0u, at[e]);
+            const int at = now.at[e];
+            if (!__any_sync(~0u, meets[e])) {
+                if (at >= 0) held[at] += now.v[e];
+                __syncwarp();
+                continue;
+            }
+            const unsigned same = __match_any_sync(~0u, at);
             const int turn = __popc(same & ((1u << lane) - 1));
             for (int k = 0; __any_sync(~0u, turn >= k); k++) {
-                if (turn == k && at[e] >= 0) held[at[e]] += v[e];
+                if (turn == k && at >= 0) held[at] += now.v[e];
                 __syncwarp();
             }
         }
@@ -64,7 +90,9 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
 extern "C" __global__ void __launch_bounds__(32 * ROWS)
 gather(const __grid_constant__ Memory memory) {
     __shared__ REAL sums[ROWS][32];
+    __shared__ bool stopped;
     const Memory m = memory;
+    if (!threadIdx.x) stopped = m.flag && *(const volatile i64 *)m.flag;
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
     const i64 k = blockIdx.x * 32LL + lane;
     REAL sum = (REAL)-0.0;
@@ -72,7 +100,7 @@ gather(const __grid_constant__ Memory memory) {
         for (i64 p = row; p < m.parts; p += ROWS) sum += m.part[p * m.size + k];
     sums[row][lane] = sum;
     __syncthreads();
-    if (row || k >= m.size) return;
+    if (row || k >= m.size || stopped) return;
     for (int r = 1; r < ROWS; r++) sum += sums[r][lane];
     m.x[k] += sum;
 }
