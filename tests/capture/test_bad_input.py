@@ -177,6 +177,37 @@ def test_a_non_array_where_an_array_is_needed(what):
     check(lambda x, w: (x * 2, np.sin(w)), data(2), what, new=False)
 
 
+@pytest.mark.parametrize(
+    "name", ["sum", "max", "mean", "var", "all", "nansum", "ptp", "count_nonzero"]
+)
+@pytest.mark.parametrize("axis", [[1], [0, 1], []], ids=str)
+def test_a_list_is_no_axes(name, axis):
+    """As of NumPy's reductions. Those that are written in Python take one."""
+    check(lambda x: getattr(np, name)(x, axis=axis), data(2, 3), new=False)
+    check(lambda x: (np.flip(x, (0,)), np.median(x, axis=axis)), data(2, 3))
+
+
+@pytest.mark.parametrize("axis", [[1], range(2), {}, 1.5, (1,), None], ids=str)
+def test_axes_of_a_vector_norm(axis):
+    check(lambda x: np.linalg.vector_norm(x, axis=axis), data(2, 3), new=False)
+
+
+@pytest.mark.parametrize("axis", [2, True, "a", (0, 0), 2**40, 1.0, np.array(1)], ids=repr)
+def test_axes_of_what_runs_as_a_whole(axis):
+    """Such a call fails where it runs: its words are NumPy's, not torch's."""
+    check(lambda x: np.nanargmax(x + 1, axis=axis), data(2, 3), new=False)
+
+
+def test_axes_that_a_tensor_equation_has_not():
+    check(lambda a, b: np.linalg.tensorsolve(a + 1, b, axes=(5,)), np.eye(3), data(3), new=False)
+
+
+def test_a_complex_value_beyond_real_points():
+    check(lambda x: np.interp(x + 1, [0, 1], [0, 3], left=1j), data(3), new=False)
+    check(lambda x, v: np.interp(x + 1, [0, 1], [0, 3], right=v), data(3), 2j, new=False)
+    check(lambda x, v: np.interp(x + 1, [0, 1], [0, 3j], right=v), data(3), 2j, new=False)
+
+
 def test_a_non_array_where_an_array_is_needed_in_methods():
     check(lambda x: x.sum(), [1, 2, 3])
     check(lambda x: np.sum(x), [1, 2, 3])
