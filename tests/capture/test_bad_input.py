@@ -150,6 +150,24 @@ def test_strides_that_are_no_multiple_of_the_element():
     check(lambda b: (b * 2, b.__iadd__(1)), r["b"], new=False)
 
 
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (0,), (1, 2)], ids=str)
+def test_strides_that_are_no_multiple_along_an_axis_of_one_element(shape, backend):
+    """NumPy calls such an array contiguous and aligned: it is a field of one record, say."""
+
+    def f(x):
+        x += 1
+        return x * 2, x.sum(), x[:1], x[::-1]
+
+    odd = np.lib.stride_tricks.as_strided(np.zeros(8), shape, (12, 8)[: len(shape)])
+    check(f, odd, backend=backend, new=False)
+    fast = np_compile.compile(f, backend=backend)
+    for k in range(6):
+        x = np.ones(1, dtype=[("a", "f8"), ("b", "i4")])["a"] if k % 2 else np.ones(1)
+        assert fast(x)[0] == 4
+        assert x == 2
+
+
 def test_subclasses_run_in_numpy():
     class Tagged(np.ndarray):
         pass
