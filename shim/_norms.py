@@ -131,16 +131,14 @@ def norm(x: Array, ord: Static = None, axis: Static = None, keepdims: bool = Fal
 @function("linalg.vector_norm")
 def vector_norm(x: Array, /, *, axis: Static = None, keepdims: bool = False, ord: Static = 2):
     """The norm of the elements along any axes (None: all)."""
+    if axis is not None and not isinstance(axis, tuple):
+        return _norm(x, ord, axis, keepdims)
     n = x.dim()
     axes = normalize_axes(range(n) if axis is None else axis, n)
     rest = [d for d in range(n) if d not in axes]
-    if isinstance(axis, int):
-        flat, place = x, axes[0]
-    else:
-        flat = x.permute(*axes, *rest)
-        flat = flat.reshape(math.prod(x.shape[d] for d in axes), *(x.shape[d] for d in rest))
-        place = 0
-    result = _norm(flat, ord, place, False)
+    flat = x.permute(*axes, *rest)
+    flat = flat.reshape(math.prod(x.shape[d] for d in axes), *(x.shape[d] for d in rest))
+    result = _norm(flat, ord, 0, False)
     if keepdims:
         result = result.reshape([1 if d in axes else x.shape[d] for d in range(n)])
     return result

@@ -65,14 +65,14 @@ def reduce_dtype(
 def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     """Axes counted from the front. None: all. AxisError, ValueError ("duplicate value in 'axis'").
 
-    A 0-D array accepts axis 0 and -1, as NumPy's reductions do.
+    A 0-D array accepts axis 0 and -1, as NumPy's reductions do. A list is no axes: TypeError.
     """
     if axis is None:
         return tuple(range(ndim))
-    given = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
+    given = axis if isinstance(axis, tuple) else (axis,)
     if any(isinstance(a, bool) for a in given):
         raise TypeError("an integer is required")
-    if ndim == 0 and not isinstance(axis, (tuple, list)) and operator.index(axis) in (0, -1):
+    if ndim == 0 and not isinstance(axis, tuple) and operator.index(axis) in (0, -1):
         return ()
     axes = []
     for a in given:
@@ -192,6 +192,8 @@ def _reorderable(name: str) -> bool:
 def _mask(where: Any, tensor: torch.Tensor) -> torch.Tensor | None:
     if where is True or where is NoValue:
         return None
+    if isinstance(where, Weak):
+        return (where.tensor != 0).to(tensor.device)
     if not isinstance(where, torch.Tensor):
         where = torch.full((), bool(where), dtype=torch.bool, device=tensor.device)
     if where.dtype is not torch.bool:

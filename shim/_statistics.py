@@ -12,7 +12,7 @@ from ._apply import call, has_data, is_nan, kind_of, need_data, operand_tensor, 
 from ._assigned import upheld
 from ._cumulative import _join_promoted
 from ._devices import on_gpu
-from ._dtypes import TO_NUMPY, result_type
+from ._dtypes import TO_NUMPY, promotion_kind, result_type
 from ._normalize import Array, DType, Operand, Static, function
 from ._quiet import warn
 from ._reductions import average, mean_of
@@ -324,6 +324,8 @@ def interp(
     for edge in (left, right):
         if isinstance(edge, torch.Tensor) and edge.dim():
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        if promotion_kind(0 if edge is None else edge) is complex and not fp.dtype.is_complex:
+            raise TypeError("must be real number, not complex")
     if fp.dtype.is_complex:  # NumPy computes the parts apart, so that an infinite one stays alone
         sides = [
             None if v is None else cast(operand_tensor(v), torch.complex128) for v in (left, right)

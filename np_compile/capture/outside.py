@@ -77,11 +77,18 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
             return given[id(v)][1]
         return v if isinstance(v, type) or not callable(v) else _called_back(c, v, why)
 
-    args, kwargs = mapped((args, kwargs), handed)
+    own, named = mapped((args, kwargs), handed)
+    calls_back = any(callable(v) and not isinstance(v, type) for v in leaves((args, kwargs)))
+    result = None
     try:
         with c.device or nullcontext(), torch._C._DisableAutocast(), hooks(True):
-            result = as_user(1)(partial(shim.TABLE[name].function, **kwargs), *args)
+            result = as_user(1)(partial(shim.TABLE[name].function, **named), *own)
     except shim.NotSupported:
+        pass
+    except Exception:
+        if calls_back:  # the error may be the user's
+            raise
+    if result is None:  # NumPy runs the call, or says what is wrong with it
         return c.through_numpy(name, args, kwargs, why)
     if c.device is not None:
         for a, x, version in given.values():

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .functions.operands import as_operand
+from .functions.operands import as_operand, is_none
 from .nest import alloc, cast, copied, lazy, loops, size_of
 from .read import Reader
-from .values import INTEGERS, Arr, Known, Lazy, Unreadable, Value
+from .values import INTEGERS, Arr, Lazy, Unreadable, Value
 
 _MOST = 24  # rows of a matrix, and
 _ELEMENTS = 512  # elements, up to which C of its own is used
@@ -198,7 +198,7 @@ def _det(r: Reader, x: Value) -> Value:
 
 def _median(r: Reader, x: Value, axis: Value | None = None) -> Value:
     a = _array(r, x)
-    if not (axis is None or (isinstance(axis, Known) and axis.value is None)):
+    if not is_none(axis):
         raise Unreadable("medians along an axis")
     if not _is_small(r, a, _ELEMENTS):
         raise Unreadable("a large array")

@@ -150,6 +150,24 @@ def test_strides_that_are_no_multiple_of_the_element():
     check(lambda b: (b * 2, b.__iadd__(1)), r["b"], new=False)
 
 
+@pytest.mark.parametrize("backend", ["eager", "native"])
+@pytest.mark.parametrize("shape", [(1,), (1, 1), (0,), (1, 2)], ids=str)
+def test_strides_that_are_no_multiple_along_an_axis_of_one_element(shape, backend):
+    """NumPy calls such an array contiguous and aligned: it is a field of one record, say."""
+
+    def f(x):
+        x += 1
+        return x * 2, x.sum(), x[:1], x[::-1]
+
+    odd = np.lib.stride_tricks.as_strided(np.zeros(8), shape, (12, 8)[: len(shape)])
+    check(f, odd, backend=backend, new=False)
+    fast = np_compile.compile(f, backend=backend)
+    for k in range(6):
+        x = np.ones(1, dtype=[("a", "f8"), ("b", "i4")])["a"] if k % 2 else np.ones(1)
+        assert fast(x)[0] == 4
+        assert x == 2
+
+
 def test_subclasses_run_in_numpy():
     class Tagged(np.ndarray):
         pass
@@ -175,6 +193,37 @@ def test_subclasses_run_in_numpy():
 def test_a_non_array_where_an_array_is_needed(what):
     check(lambda x, w: x + w, data(2), what, new=False)
     check(lambda x, w: (x * 2, np.sin(w)), data(2), what, new=False)
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "max", "mean", "var", "all", "nansum", "ptp", "count_nonzero"]
+)
+@pytest.mark.parametrize("axis", [[1], [0, 1], []], ids=str)
+def test_a_list_is_no_axes(name, axis):
+    """As of NumPy's reductions. Those that are written in Python take one."""
+    check(lambda x: getattr(np, name)(x, axis=axis), data(2, 3), new=False)
+    check(lambda x: (np.flip(x, (0,)), np.median(x, axis=axis)), data(2, 3))
+
+
+@pytest.mark.parametrize("axis", [[1], range(2), {}, 1.5, (1,), None], ids=str)
+def test_axes_of_a_vector_norm(axis):
+    check(lambda x: np.linalg.vector_norm(x, axis=axis), data(2, 3), new=False)
+
+
+@pytest.mark.parametrize("axis", [2, True, "a", (0, 0), 2**40, 1.0, np.array(1)], ids=repr)
+def test_axes_of_what_runs_as_a_whole(axis):
+    """Such a call fails where it runs: its words are NumPy's, not torch's."""
+    check(lambda x: np.nanargmax(x + 1, axis=axis), data(2, 3), new=False)
+
+
+def test_axes_that_a_tensor_equation_has_not():
+    check(lambda a, b: np.linalg.tensorsolve(a + 1, b, axes=(5,)), np.eye(3), data(3), new=False)
+
+
+def test_a_complex_value_beyond_real_points():
+    check(lambda x: np.interp(x + 1, [0, 1], [0, 3], left=1j), data(3), new=False)
+    check(lambda x, v: np.interp(x + 1, [0, 1], [0, 3], right=v), data(3), 2j, new=False)
+    check(lambda x, v: np.interp(x + 1, [0, 1], [0, 3j], right=v), data(3), 2j, new=False)
 
 
 def test_a_non_array_where_an_array_is_needed_in_methods():

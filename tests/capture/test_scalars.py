@@ -511,3 +511,14 @@ def test_tolerances_are_pythons_numbers(b):
         return np.isclose(x * 1, b, rtol=rtol, atol=0)
 
     check(f, np.array([1.0, 0.0], "f4"), b, 0.5 - 2.0**-40)
+
+
+@pytest.mark.parametrize("masks", [(1, 0, 2, 0, True, False), (0.5, 0.0, -0.0, 2.0, 1j, 0j)])
+def test_a_number_as_the_mask_of_a_reduction_is_its_truth(masks):
+    def f(x, mask):
+        return np.sum(x, where=mask), np.max(x, where=mask, initial=-1), x.any(where=mask)
+
+    for dynamic in (None, True):
+        fast = compiled(f, dynamic=dynamic)[0]
+        for mask in masks:
+            assert repr(fast(data(4), mask)) == repr(f(data(4), mask)), mask

@@ -187,8 +187,5 @@ def tensor_like(a: Any) -> bool:
     """Whether torch can share the memory of a NumPy array."""
     if type(a) is not np.ndarray or a.dtype not in shim.NUMPY_DTYPES:
         return False
-    flags = a.flags
-    if flags.c_contiguous and flags.aligned:
-        return True
-    width = a.itemsize
-    return flags.aligned and all(s % width == 0 for s in a.strides)
+    width = a.itemsize  # a contiguous array may have any stride along an axis of one element
+    return a.flags.aligned and not any(s % width for s in a.strides)

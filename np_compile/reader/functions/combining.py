@@ -49,6 +49,7 @@ from .operands import (
     as_item,
     as_operand,
     axis_of,
+    is_none,
     operand_kind,
     rep_or,
     scalar_type,
@@ -131,11 +132,7 @@ def _clip(
     out = more.pop("out", None)
     if more:
         raise Unreadable("np.clip with these arguments")
-    bounds = {
-        name: v
-        for name, v in (("maximum", low), ("minimum", high))
-        if v is not None and not isinstance(v, Known)
-    }
+    bounds = {name: v for name, v in (("maximum", low), ("minimum", high)) if not is_none(v)}
     if not bounds:
         raise Unreadable("np.clip without bounds")
     made = as_operand(r, x)
@@ -263,7 +260,7 @@ def _column_stack(r: Reader, arrays: Value) -> Value:
 
 def _roll(r: Reader, x: Value, shift: Value, axis: Value | None = None) -> Value:
     x = as_operand(r, x)
-    flat = axis is None or (isinstance(axis, Known) and axis.value is None)
+    flat = is_none(axis)
     if isinstance(x, Num) or (x.ndim > 1 and flat):
         raise Unreadable("np.roll of this")
     by: dict[int, Num] = {}

@@ -39,7 +39,9 @@ from .operands import (
     array_of,
     as_operand,
     dtype_of,
+    extent_of,
     extents_of,
+    is_none,
     number_method,
     rep_or,
 )
@@ -73,7 +75,7 @@ def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
 def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
     if not isinstance(value, Num):
         raise Unreadable("np.full of an array")
-    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
+    if is_none(dtype):
         if value.kind is None:
             raise Unreadable("np.full of a number of one kind or another")
         rep = {"int": "i64", "float": "f64", "bool": "bool", "complex": "c128"}.get(
@@ -115,7 +117,7 @@ def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) ->
 def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
     if not isinstance(a, Num) or not isinstance(b, Num):
         raise Unreadable("np.linspace of arrays")
-    n = extents_of(r, num or python(50))[0]
+    n = extent_of(r, num or python(50))
     x, y = (
         named_numbers(r, convert(r, a, "f64", exact=True)),
         named_numbers(r, convert(r, b, "f64", exact=True)),
@@ -133,8 +135,8 @@ def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
 
 
 def _eye(r: Reader, n: Value, m: Value | None = None, dtype: Value | None = None) -> Value:
-    rows = extents_of(r, n)[0]
-    columns = rows if m is None or isinstance(m, Known) else extents_of(r, m)[0]
+    rows = extent_of(r, n)
+    columns = rows if is_none(m) else extent_of(r, m)
     rep = rep_or(dtype)
     made = filled(r, rep, [rows, columns], "0")
     short = named_numbers(
@@ -153,11 +155,7 @@ def _array(r: Reader, x: Value, dtype: Value | None = None, copy: Value | None =
 
 
 def _asarray(r: Reader, x: Value, dtype: Value | None = None) -> Value:
-    if isinstance(x, Arr) and (
-        dtype is None
-        or (isinstance(dtype, Known) and dtype.value is None)
-        or rep_or(dtype) == x.rep
-    ):
+    if isinstance(x, Arr) and (is_none(dtype) or rep_or(dtype) == x.rep):
         return x
     return array_of(r, x, dtype)
 

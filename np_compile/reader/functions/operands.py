@@ -125,7 +125,7 @@ def dtype_of(x: Value) -> np.dtype:
 
 
 def rep_or(x: Value | None, default: Any = np.float64) -> str:
-    if x is None or (isinstance(x, Known) and x.value is None):
+    if is_none(x):
         return rep_of(np.dtype(default))
     return rep_of(dtype_of(x))
 
@@ -160,21 +160,22 @@ _LARGE = 1 << 40  # more elements than there are in an axis
 
 
 def extents_of(r: Reader, x: Value) -> list[Num]:
-    items = x.items if isinstance(x, Tup) else (x,)
-    dims = []
-    for d in items:
-        if not isinstance(d, Num) or not d.is_int:
-            raise Unreadable("a shape that is no integers")
-        d = to_int(r, d)
-        if d.low < 0 or d.high > _LARGE:
-            if d.value is not None:
-                raise Unreadable("a negative size, or a large one")
-            r.leave_if(f"(u64){d.text} >= {_LARGE}UL", "a negative size, or a large one")
-            if d.lin is not None:
-                r.facts.add(d.lin)
-                d = Num(d.text, "i64", ("int",), "", d.lin, max(d.low, 0), min(d.high, _LARGE))
-        dims.append(d)
-    return dims
+    return [extent_of(r, d) for d in (x.items if isinstance(x, Tup) else (x,))]
+
+
+def extent_of(r: Reader, d: Value) -> Num:
+    """One extent, where NumPy takes no tuple."""
+    if not isinstance(d, Num) or not d.is_int:
+        raise Unreadable("a shape that is no integers")
+    d = to_int(r, d)
+    if d.low < 0 or d.high > _LARGE:
+        if d.value is not None:
+            raise Unreadable("a negative size, or a large one")
+        r.leave_if(f"(u64){d.text} >= {_LARGE}UL", "a negative size, or a large one")
+        if d.lin is not None:
+            r.facts.add(d.lin)
+            d = Num(d.text, "i64", ("int",), "", d.lin, max(d.low, 0), min(d.high, _LARGE))
+    return d
 
 
 def arange(r: Reader, *args: Value, dtype: Value | None = None) -> Value:
@@ -241,7 +242,7 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None, is_index: bool = F
             return _as_dtype(r, copied, dtype)
     if isinstance(x, (Arr, Lazy)):
         values = lazy(x)
-        if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
+        if not is_none(dtype):
             values = cast(values, rep_or(dtype))
         in_c_order(r, x)
         return materialized(r, values)
@@ -288,7 +289,7 @@ def as_item(r: Reader, y: Value) -> Value:
 
 
 def _as_dtype(r: Reader, a: Arr, dtype: Value | None) -> Arr:
-    if dtype is None or (isinstance(dtype, Known) and dtype.value is None):
+    if is_none(dtype):
         return a
     return materialized(r, cast(lazy(a), rep_or(dtype))) if rep_or(dtype) != a.rep else a
 
@@ -309,7 +310,7 @@ _PYTHON_DTYPE = {"bool": np.dtype(bool), "int": np.dtype(np.int64), "float": np.
 
 def stacked(r: Reader, items: list[Value], axis: int, dtype: Value | None = None) -> Arr:
     """Arrays or numbers along a new axis."""
-    if dtype is not None and not (isinstance(dtype, Known) and dtype.value is None):
+    if not is_none(dtype):
         target = dtype_of(dtype)
     else:
         found = []
@@ -385,16 +386,24 @@ def _part_of_number(r: Reader, x: Num, name: str) -> Num:
 
 
 def axis_of(x: Value, rank: int) -> int:
-    if not isinstance(x, Num) or not isinstance(x.value, int) or not -rank <= x.value < rank:
-        raise Unreadable("an axis that is no constant")
+    if not isinstance(x, Num) or type(x.value) is not int or not -rank <= x.value < rank:
+        raise Unreadable("an axis that is no constant")  # nor is a bool one
     return x.value % rank
 
 
+def is_none(x: Value | None) -> bool:
+    """Whether an argument is not given, or None."""
+    return x is None or (isinstance(x, Known) and x.value is None)
+
+
 def axes_of(x: Value | None, rank: int) -> tuple[int, ...]:
-    if x is None or (isinstance(x, Known) and x.value is None):
+    if is_none(x):
         return tuple(range(rank))
     items = x.items if isinstance(x, Tup) else (x,)
-    return tuple(sorted(axis_of(a, rank) for a in items))
+    axes = {axis_of(a, rank) for a in items}
+    if len(axes) < len(items):
+        raise Unreadable("an axis that is given twice")
+    return tuple(sorted(axes))
 
 
 def keeps(x: Value | None) -> bool:

@@ -42,7 +42,7 @@ from ..values import (
     Value,
     python,
 )
-from .operands import as_operand, axes_of, axis_of, keeps, rep_or
+from .operands import as_operand, axes_of, axis_of, is_none, keeps, rep_or
 from .ufuncs import into, ufunc
 from .views import least_extent
 
@@ -69,11 +69,7 @@ def reduction(op: str, test: bool = False) -> Callable:
         if test:
             rep = "bool"
         else:
-            rep = (
-                _accumulated(op, x.rep)
-                if dtype is None or (isinstance(dtype, Known) and dtype.value is None)
-                else rep_or(dtype)
-            )
+            rep = _accumulated(op, x.rep) if is_none(dtype) else rep_or(dtype)
             if rep == "bool" and op in ("add", "mul"):
                 raise Unreadable("a sum or a product of truth values")
         if len(axes) < x.ndim or x.ndim > 1:
@@ -188,7 +184,7 @@ def _arg(op: str) -> Callable:
         if isinstance(x, Num) or x.rep in PARTS:
             raise Unreadable("argmin of this")
         x = solid(r, x)
-        if x.ndim == 1 or axis is None or isinstance(axis, Known):
+        if is_none(axis) or (x.ndim == 1 and axis_of(axis, 1) == 0):
             text = extreme(r, op, x)
             n = size_of(r, x.dims)
             name = r.named(text, "i64", "n")
@@ -264,7 +260,7 @@ def _count_nonzero(
     x = as_operand(r, x)
     if isinstance(x, Num):
         raise Unreadable("np.count_nonzero of a number")
-    if not (axis is None or isinstance(axis, Known)) or keeps(keepdims):
+    if not is_none(axis) or keeps(keepdims):
         return reduction("add")(r, _nonzero(solid(r, x)), axis, keepdims=keepdims)
     text = reduced(r, "add", _nonzero(x), tuple(range(x.ndim)), False, "i64")
     n = size_of(r, x.dims)
@@ -282,9 +278,9 @@ def cumulative(op: str) -> Callable:
 
     def accumulate(r: Reader, x: Value, axis: Value | None = None) -> Value:
         x = as_operand(r, x)
-        if isinstance(x, Num) or (x.ndim > 1 and (axis is None or isinstance(axis, Known))):
+        if isinstance(x, Num) or (x.ndim > 1 and is_none(axis)):
             raise Unreadable("a cumulative sum of this")
-        k = x.ndim - 1 if axis is None or isinstance(axis, Known) else axis_of(axis, x.ndim)
+        k = x.ndim - 1 if is_none(axis) else axis_of(axis, x.ndim)
         rep = _accumulated(op, x.rep)
         source = cast(lazy(x), rep)
         made = alloc(r, rep, x.dims)
@@ -363,7 +359,8 @@ def _norm(
     keepdims: Value | None = None,
 ) -> Value:
     x = as_operand(r, x)
-    if isinstance(x, Num) or x.rep in PARTS or (ord is not None and not isinstance(ord, Known)):
+    whole = isinstance(ord, Known) and ord.value in ("fro", "f") and is_none(axis)
+    if isinstance(x, Num) or x.rep in PARTS or not (is_none(ord) or (whole and x.ndim == 2)):
         raise Unreadable("np.linalg.norm with these arguments")
     if x.rep not in FLOATS:
         x = cast(lazy(x), "f64")

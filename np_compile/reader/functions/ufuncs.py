@@ -40,7 +40,7 @@ from ..values import (
     Unreadable,
     Value,
 )
-from .operands import agreed, as_operand, dtype_of, operand_kind
+from .operands import agreed, as_operand, dtype_of, is_none, operand_kind
 from .products import product_of
 
 # ufunc -> operation of the loop IR, on operands of the loop's dtype.
@@ -244,7 +244,7 @@ def call_ufunc(r: Reader, f: np.ufunc, args: list[Value], kwargs: dict[str, Valu
         made = ufunc(r, f.__name__, args)
     if dtype is not None and (isinstance(made, Num) or rep_of(dtype_of(dtype)) != made.rep):
         raise Unreadable(f"np.{f.__name__} with dtype=")
-    if out is None or (isinstance(out, Known) and out.value is None):
+    if is_none(out):
         if where is not None:
             raise Unreadable("where= without out=")
         return made

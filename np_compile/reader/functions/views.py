@@ -43,7 +43,9 @@ from .operands import (
     array_of,
     as_operand,
     axis_of,
+    extent_of,
     extents_of,
+    is_none,
     number_method,
     part,
     rep_or,
@@ -61,7 +63,7 @@ def transposed(r: Reader, x: Value, axes: Value | None, *more: Value) -> Value:
     if more:
         axes = Tup((axes, *more))
     order = list(reversed(range(x.ndim)))
-    if axes is not None and not (isinstance(axes, Known) and axes.value is None):
+    if not is_none(axes):
         if not isinstance(axes, Tup) or not all(
             isinstance(a, Num) and a.value is not None for a in axes.items
         ):
@@ -91,7 +93,7 @@ def _reshape(r: Reader, x: Value, *shape: Value, order: Value | None = None) -> 
         raise Unreadable("two unknown sizes")
     dims: list[Num] = []
     for k, d in enumerate(items):
-        dims.append(int_constant(1) if k in free else extents_of(r, d)[0])
+        dims.append(int_constant(1) if k in free else extent_of(r, d))
     rest = size_of(r, dims)
     if free:
         if rest.value == 1:
@@ -172,7 +174,7 @@ def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
     if isinstance(x, Lazy):
         x = materialized(r, x)
     back = Slice.of(None, None, python(-1))
-    if axis is None or isinstance(axis, Known):
+    if is_none(axis):
         return view(r, x, [back] * x.ndim)
     k = axis_of(axis, x.ndim)
     return view(r, x, [Slice.of(None, None, None)] * k + [back])
@@ -321,7 +323,7 @@ def _windows(r: Reader, x: Value, window_shape: Value, axis: Value | None = None
         raise Unreadable("windows of a number")
     x = materialized(r, x) if isinstance(x, Lazy) else x
     shape = extents_of(r, window_shape)
-    if axis is None or isinstance(axis, Known):
+    if is_none(axis):
         axes = list(range(x.ndim))
     else:
         axes = [axis_of(k, x.ndim) for k in (axis.items if isinstance(axis, Tup) else (axis,))]
