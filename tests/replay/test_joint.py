@@ -170,7 +170,31 @@ def versions(x, w):
     return total, a, b
 
 
+class Cell:
+    def __init__(self, k, h):
+        self.k = k
+        self.h = h
+
+    def step(self, x):
+        self.h = np.tanh(self.h * self.k + x)
+        return self.h
+
+
+def objects(x, k):
+    class Sum:
+        total = 0.0
+
+        def add(self, h):
+            self.total = self.total + h * h
+
+    cell, total = Cell(k, np.zeros(x.shape[1])), Sum()
+    for t in range(x.shape[0]):
+        total.add(cell.step(x[t]))
+    return cell.h, total.total
+
+
 PROGRAMS = {
+    "objects": (objects, lambda: (mat(40, 5), vec(5, 1))),
     "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
     "columns": (columns, lambda: (mat(6, 40), vec(6, 1))),
     "states": (states, lambda: (vec(5), vec(5, 1))),
@@ -237,6 +261,7 @@ def compiled(f):
     "name",
     first(
         PROGRAMS,
+        "objects",
         "rnn",
         "columns",
         "stacked",
