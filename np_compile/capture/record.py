@@ -30,7 +30,7 @@ from np_compile.tape.key import (
 from np_compile.tape.node import Break, Node, Same, Segment, Slot, Value
 from np_compile.tape.tree import leaves, mapped
 
-from . import positions, state
+from . import joins, positions, state
 from .arrays.array import Array, bases, is_array_like, owner, placed, recorded, viewing
 from .arrays.flat import Flat
 from .arrays.traced import Traced, has_traced, shape_of, values
@@ -66,6 +66,8 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
     """One NumPy call: recorded, or run at once where it cannot be."""
     if get_ident() != c.thread:
         c.enter_thread()
+    if c.grads and name in joins.NAMES and joins.is_long(c, name, args, kwargs):
+        return joins.call(c, name, args, kwargs)
     sized = None
     if c.traces and (has_traced(args) or has_traced(kwargs)):
         sized = args, kwargs

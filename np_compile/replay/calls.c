@@ -270,6 +270,10 @@ static int hold(const i64 *w, i64 words, object *const *args) {
             w += 6;
             break;
         }
+        case CLASS: /* dict of its attributes, how many, where its bases are, these */
+            if (PyDict_Size((object *)w[1]) != w[2] || *(i64 *)w[3] != w[4]) return 0;
+            w += 5;
+            break;
         case GRAD: /* whether gradients are recorded */
             if (is_yes(PyObject_CallObject(grad_enabled, 0)) != w[1]) return 0;
             w += 2;

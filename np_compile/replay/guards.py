@@ -7,11 +7,13 @@ A guard on arguments knows them by their position among the call's values, and b
 from __future__ import annotations
 
 import ctypes
+import gc
 import math
 import types
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ class Check(IntEnum):
     """What a guard looks at, for C."""
 
     ARRAY, VALUE, TYPE, PAIR, BYTES, NAME, CELL, FUNCTION, GRAD, ALIKE = range(10)
-    RANGE, SMALL, LENGTH = range(10, 13)
+    RANGE, SMALL, LENGTH, CLASS = range(10, 14)
 
 
 class Words:
@@ -451,3 +453,54 @@ class Function(Guard):
             and f.__kwdefaults__ is self.named
             and not f.__dict__
         )
+
+
+@dataclass(frozen=True)
+class Class(Guard):
+    """A class has so many attributes, and these bases. scope: the dict of its attributes."""
+
+    made: type
+    scope: dict
+    count: int
+    bases: tuple[type, ...]  # itself among them, as they are looked up
+
+    @staticmethod
+    def of(made: type) -> Class:
+        """A class is as it is now."""
+        (scope,) = gc.get_referents(made.__dict__)  # which is a read-only view of it
+        return Class(made, scope, len(scope), made.__mro__)
+
+    def __str__(self) -> str:
+        return f"class {self.made.__qualname__} has the attributes and bases it had"
+
+    def write(self, words: Words) -> None:
+        at = words.of(self.made) + _bases_offset()
+        words.add(Check.CLASS, words.of(self.scope), self.count, at, words.of(self.bases))
+
+    def holds(self) -> bool:
+        return len(self.scope) == self.count and self.made.__mro__ is self.bases
+
+
+@cache
+def _bases_offset() -> int:
+    """Where a class says in which order its bases are looked up."""
+    made = type("_", (), {})
+    places = range(object.__basicsize__, type.__basicsize__, 8)
+    mro = id(made.__mro__)
+    return next(k for k in places if ctypes.c_int64.from_address(id(made) + k).value == mro)
+
+
+class Reach:
+    """What a function reads beside its arguments. guards: it is what it was. attributes: names of
+    those that its code looks up. classes: of which it may make objects. texts: whether it may ask
+    for the text of one."""
+
+    def __init__(self) -> None:
+        self.guards: list[Name | Cell | Function | Class] = []
+        self.attributes: set[str] = set()
+        self.classes: list[type] = []
+        self.texts = False
+
+    def unchanged(self) -> bool:
+        """Whether all of it is what it was."""
+        return all(guard.holds() for guard in self.guards)

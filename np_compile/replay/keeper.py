@@ -25,10 +25,10 @@ from np_compile.capture.policy.choice import SELDOM, Choice, signature
 from .arguments import leaves_of, parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
 from .calls import MISS, Entry, Table, Way, available, pending
-from .guards import Elements, Guard, Refused
+from .guards import Elements, Guard, Reach, Refused
 from .kinds import Plain, alike, wider
 from .plan import Kept, Plan, steps_of
-from .proof import Reach, reach
+from .proof import reach
 from .results import Outputs, Result
 from .sizes import KeptForSizes
 from .tensors import Tensors

@@ -1,9 +1,10 @@
 """Whether a function does the same each time it is called on arrays of the same kind.
 
 It does if all that it can reach is its arguments, constants, and functions that only compute:
-NumPy's that are recorded, a few of Python's, and Python functions for which the same holds. Then a
-second call records what the first recorded, and Python need not run again; see `keeper`. The proof
-looks at the bytecode: an instruction or a name that is not known to be harmless ends it.
+NumPy's that are recorded, a few of Python's, and Python functions for which the same holds, also
+those of classes, of which it may make objects. Then a second call records what the first recorded,
+and Python need not run again; see `keeper`. The proof looks at the bytecode: an instruction or a
+name that is not known to be harmless ends it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from np_compile.capture.names.entrances import own_code
 from np_compile.capture.names.numpy_names import row_of_function
 from np_compile.capture.names.substitute import MISSING, contents
 
-from .guards import Cell, Function, Name, Refused, text_of
+from .classes import is_simple, members
+from .guards import Cell, Function, Name, Reach, Refused, text_of
 
 # Instructions that change nothing but the frame's own variables and stack.
 _HARMLESS = frozenset(
@@ -50,13 +52,17 @@ _HARMLESS = frozenset(
         "BEFORE_WITH", "LOAD_SPECIAL", "WITH_EXCEPT_START", "POP_EXCEPT",
         # A generator expression, which the functions that it is given to run to its end
         "RETURN_GENERATOR", "YIELD_VALUE",
+        # Classes, and attributes of the objects that are made of them: of all else that can be
+        # reached none can be set, but for those of functions and classes, which guards compare.
+        "LOAD_BUILD_CLASS", "LOAD_NAME", "STORE_NAME", "LOAD_CLASSDEREF", "LOAD_LOCALS",
+        "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS", "STORE_ATTR", "LOAD_SUPER_ATTR",
     ]
 )  # fmt: skip
 
 _BUILTINS = (
     abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, list, max, min,
-    pow, range, reversed, round, slice, sorted, sum, tuple, type, zip, ValueError, TypeError,
-    IndexError,
+    pow, range, reversed, round, slice, sorted, sum, tuple, type, zip, property, classmethod,
+    staticmethod, super,
 )  # fmt: skip
 
 # Attributes that say or change more than the values, shape, strides and dtype of what they are of.
@@ -67,26 +73,21 @@ _REACHING = frozenset(
     ]
 )  # fmt: skip
 
+# Those of arrays that change them when they are set.
+_CHANGING = frozenset(["data", "dtype", "flat", "imag", "real", "shape", "strides"])
+
+# Attributes with two underscores that say no more than `type(x)`, or begin an object.
+_PLAIN_NAMES = frozenset(["__class__", "__init__", "__module__", "__qualname__", "__classcell__"])
+
 # Functions of NumPy that look at where arrays lie.
 _LOOKING = (np.may_share_memory, np.shares_memory)
 
 # Types of values that cannot change. Subclasses may: they have attributes, and operators of their
 # own; so may records and what object arrays hold.
-_VALUES = {int, float, complex, str, bool, type(None)} | {
+_VALUES = {int, float, complex, str, bool, type(None), type(NotImplemented)} | {
     np.dtype(char).type for char in np.typecodes["All"] if char not in "VO"
 }
 _HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
-
-
-class Reach:
-    """What a function reads beside its arguments. guards: it is what it was."""
-
-    def __init__(self) -> None:
-        self.guards: list[Name | Cell | Function] = []
-
-    def unchanged(self) -> bool:
-        """Whether all of it is what it was."""
-        return all(guard.holds() for guard in self.guards)
 
 
 class _Unknown(Exception):
@@ -103,6 +104,7 @@ def reach(function: Any) -> Reach:
         raise Refused(f"a {type(function).__name__} is no Python function")
     try:
         _function(function, found)
+        members(found, _member)
     except RecursionError:
         raise Refused("its functions nest too deeply") from None
     return found
@@ -139,7 +141,10 @@ def _code(
     steps = iter(_instructions(code))
     for step in steps:
         try:
-            _step(step, scopes, cells, steps, found)
+            if step.opname in _OF_CLASSES:
+                _in_class(step, code, scopes, cells, steps, found)
+            else:
+                _step(step, scopes, cells, steps, found)
         except _Unknown as e:
             line = step.positions.lineno if step.positions else None
             raise Refused(f"{e} (line {line}, in {code.co_qualname})") from None
@@ -159,6 +164,8 @@ def _step(
         name = next(steps).opname
         if name != "WITH_EXCEPT_START":
             raise _Unknown("a handler of exceptions")
+    if name.startswith("FORMAT_") or (name == "BINARY_OP" and "%" in step.argrepr):
+        found.texts = True
     if name not in _HARMLESS:
         raise _Unknown(f"the instruction {name}")
     if name == "LOAD_GLOBAL":
@@ -169,10 +176,53 @@ def _step(
         _reached(step.argval, value, steps, found)
     elif name == "STORE_DEREF" and step.argval in cells:
         raise _Unknown(f"it sets {step.argval}, of the function around it")
-    elif name in ("LOAD_ATTR", "LOAD_METHOD") and (
-        step.argval in _REACHING or step.argval.startswith("__")
+    elif name in ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"):
+        if step.argval in _REACHING or (
+            step.argval.startswith("__") and step.argval not in _PLAIN_NAMES
+        ):
+            raise _Unknown(f"the attribute {step.argval}")
+        found.attributes.add(step.argval)
+        found.texts = found.texts or step.argval == "format"
+    elif name == "STORE_ATTR":
+        if step.argval in _CHANGING or step.argval.startswith("__"):
+            raise _Unknown(f"it sets the attribute {step.argval}")
+        found.attributes.add(step.argval)
+
+
+# What reads a name of a class that is being made, else one around it.
+_OF_CLASSES = (
+    "LOAD_NAME", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF", "LOAD_FROM_DICT_OR_GLOBALS",
+)  # fmt: skip
+
+
+def _in_class(
+    step: dis.Instruction, code: types.CodeType, scopes: dict[str, dict],
+    cells: dict[str, types.CellType | None], steps: Iterator[dis.Instruction], found: Reach,
+) -> None:  # fmt: skip
+    """A look-up of a name in the code of a class."""
+    name = step.argval
+    if cells.get(name) is not None:
+        _step(step._replace(opname="LOAD_DEREF"), scopes, cells, steps, found)
+    elif name not in cells and not (
+        name in _set_in(code) and all(name not in scope for scope in scopes.values())
     ):
-        raise _Unknown(f"the attribute {step.argval}")
+        _global(name, scopes, steps, found)
+
+
+@cache
+def _set_in(code: types.CodeType) -> frozenset[str]:
+    """The names that the code of a class sets."""
+    return frozenset([s.argval for s in _instructions(code) if s.opname == "STORE_NAME"])
+
+
+def _member(name: str, value: Any, found: Reach) -> None:
+    """An attribute of a class. Errors: Refused."""
+    if isinstance(value, types.FunctionType):
+        _function(value, found)
+    elif isinstance(value, type) and is_simple(value):
+        found.classes.append(value)
+    elif not _harmless(value):
+        raise Refused(f"the attribute {name}, a {type(value).__name__}")
 
 
 @cache
@@ -204,7 +254,11 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
         scope, name = vars(value), f"{value.__name__}.{step.argval}"
         found.guards.append(Name(name, scope, step.argval, scope.get(step.argval, MISSING)))
         value = getattr(value, step.argval, MISSING)
+    found.texts = found.texts or value is str
     if _harmless(value) or (value is np.errstate and _ignores(steps)):
+        return
+    if isinstance(value, type) and is_simple(value):
+        found.classes.append(value)
         return
     if isinstance(value, types.FunctionType):
         library = (value.__module__ or "").partition(".")[0]
@@ -256,4 +310,4 @@ def _is_plain_type(value: type) -> bool:
     )
 
 
-_PLAIN_TYPES = (int, float, complex, bool, str, tuple, list)
+_PLAIN_TYPES = (int, float, complex, bool, str, tuple, list, Exception)

@@ -12,7 +12,7 @@ from np_compile.capture.arrays.array import Array
 from np_compile.capture.arrays.traced import Asked
 from np_compile.tape.node import Break, Segment
 
-from .proof import Reach
+from .guards import Reach
 
 # Runs of programs in a watched call, at most, and elements of arguments that Python reads.
 _STEPS = 20_000

@@ -280,6 +280,14 @@ _RECORD = "R = np.zeros((), [('a', float)])[()]\nR['a'] = 2.0\n"
 _MAKE = "def make():\n  k = 2.0\n  {}\n  def f(x): return h(x) + 1\n  return f, h\nf, h = make()"
 _METHOD = "class C:\n  def m(self, x, k=2.0): return x * k\nm = C().m\ndef f(x): return m(x) + 1"
 _PARTIAL = "from functools import partial\ndef h(x, k=2.0): return x * k\n"
+_CLASS = (
+    "class B:\n  b = 2.0\n  p = property(lambda self: 2.0)\n"
+    "class C(B):\n  c = 2.0\n  def __init__(self, k=2.0): self.k = k\n"
+    "  def m(self, x): return x * self.k * self.c\n  s = staticmethod(lambda x: x + 1)\n"
+    "  def __neg__(self): return 2.0\n"
+    "def f(x):\n  o = C()\n  y = o.s(o.m(x)) * o.p + o.b\n"
+    "  return y * -o * (1 if o else 2)\n"
+)
 _SIN = "def f(x): return np.sin(x) + 1"
 _OWN = "own = {'__builtins__': {'abs': lambda x: x * 2, 'K': 3.0}}\nexec(%r, own)\n"
 CHANGES = {
@@ -414,6 +422,33 @@ CHANGES = {
     ),
     "a class's attribute": (
         "class S(float): k = 2.0\ndef f(x): return x * S.k", "S.k = 5.0",
+    ),
+    **{
+        f"of a class of objects, {what}": (_CLASS, change)
+        for what, change in {
+            "a method": "C.m = lambda self, x: x - self.k",
+            "a method's code": "C.m.__code__ = (lambda self, x: x - self.k).__code__",
+            "a method's default": "C.__init__.__defaults__ = 5.0,",
+            "a constant": "C.c = 5.0",
+            "a property": "C.p = property(lambda self: 5.0)",
+            "what a property asks": "B.p.fget.__code__ = (lambda self: 5.0).__code__",
+            "a static method": "C.s = staticmethod(lambda x: x - 1)",
+            "an operator": "C.__neg__ = lambda self: 5.0",
+            "a truth that is new": "C.__bool__ = lambda self: False",
+            "a property that is new": "C.k = property(lambda self: 5.0, lambda self, v: None)",
+            "an attribute of its base": "B.b = 5.0",
+            "its bases": "class D:\n  p, b = 1.0, 9.0\nC.__bases__ = D,",
+            "its name": "class C(C): c = 5.0",
+            "what reads attributes": "C.__getattribute__ = lambda self, n: 5.0 if n == 'k' else "
+            "object.__getattribute__(self, n)",
+        }.items()
+    },
+    "the base of a class that is made": (
+        "class B: k = 2.0\ndef f(x):\n  class C(B):\n    def m(self, x): return x * self.k\n"
+        "  return C().m(x)", "B.k = 5.0",
+    ),
+    "a name in a class that is made": (
+        "K = 2.0\ndef f(x):\n  class C: k = K\n  return x * C.k", "K = 5.0",
     ),
     "an attribute of a module of another kind": (
         "import types\nV = [2.0]\nclass M(types.ModuleType): k = property(lambda self: V[0])\n"

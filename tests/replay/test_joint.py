@@ -16,6 +16,7 @@ import np_compile
 from np_compile import config
 from np_compile.backends import joint
 from np_compile.backends.joint import adding
+from np_compile.kernels.compile import listening
 
 from ..support import data, examples, first
 
@@ -170,7 +171,31 @@ def versions(x, w):
     return total, a, b
 
 
+class Cell:
+    def __init__(self, k, h):
+        self.k = k
+        self.h = h
+
+    def step(self, x):
+        self.h = np.tanh(self.h * self.k + x)
+        return self.h
+
+
+def objects(x, k):
+    class Sum:
+        total = 0.0
+
+        def add(self, h):
+            self.total = self.total + h * h
+
+    cell, total = Cell(k, np.zeros(x.shape[1])), Sum()
+    for t in range(x.shape[0]):
+        total.add(cell.step(x[t]))
+    return cell.h, total.total
+
+
 PROGRAMS = {
+    "objects": (objects, lambda: (mat(40, 5), vec(5, 1))),
     "rnn": (rnn, lambda: (mat(12, 4, 3), mat(4, 5), mat(3, 5), mat(5, 5), vec(5))),
     "columns": (columns, lambda: (mat(6, 40), vec(6, 1))),
     "states": (states, lambda: (vec(5), vec(5, 1))),
@@ -237,6 +262,7 @@ def compiled(f):
     "name",
     first(
         PROGRAMS,
+        "objects",
         "rnn",
         "columns",
         "stacked",
@@ -524,3 +550,61 @@ def test_gradients_are_those_of_differences():
     fast = kept(f, make)
     args = [t.requires_grad_() for t in make()]
     assert torch.autograd.gradcheck(fast, args, fast_mode=True)
+
+
+def collected(x, w):
+    h, out = np.zeros(x.shape[1]), []
+    for t in range(x.shape[0]):
+        h = np.tanh(h * w + x[t])
+        out.append(h)
+    return out
+
+
+JOINS = {
+    "stack": lambda x, w: np.stack(collected(x, w)),
+    "stack, last axis": lambda x, w: np.stack(tuple(collected(x, w)), axis=-1),
+    "concatenate": lambda x, w: np.concatenate(collected(x, w)),
+    "concatenate, all": lambda x, w: np.concatenate(collected(x, w), None),
+    "vstack": lambda x, w: np.vstack(collected(x, w)),
+    "hstack": lambda x, w: np.hstack(collected(x, w)),
+    "dstack": lambda x, w: np.dstack(collected(x, w)),
+    "column_stack": lambda x, w: np.column_stack(collected(x, w)),
+    "array": lambda x, w: np.array(collected(x, w)),
+    "mean": lambda x, w: np.mean(collected(x, w), axis=0),
+    "scalars": lambda x, w: np.array([h.sum() for h in collected(x, w)]),
+    "views": lambda x, w: np.stack([x[t] for t in range(x.shape[0])][::-1]) * w,
+    "tuples": lambda x, w: np.stack([(h[0], h[1]) for h in collected(x, w)]),
+}
+
+
+@pytest.mark.parametrize("name", first(JOINS, "stack", "tuples"))
+def test_a_long_list_is_joined(name):
+    f = JOINS[name]
+    fast, slow = compiled(f), np_compile.wrap_numpy(f)
+    want = outcome(slow, lambda: (mat(43, 3), vec(3, 1)))
+    for _ in range(4):
+        got = outcome(fast, lambda: (mat(43, 3), vec(3, 1)))
+        same(got[0], want[0])
+        same(got[1], want[1])
+
+
+def test_a_long_list_is_joined_by_as_many_programs_whatever_its_length():
+    counts = []
+    for n in (80, 160):
+        made = []
+        fast = compiled(JOINS["stack"])
+        with listening(made.append):
+            for _ in range(4):
+                outcome(fast, lambda n=n: (mat(n, 3), vec(3, 1)))
+        assert len(joints(fast)) == 1
+        counts.append(len(made))
+    assert counts[0] == counts[1]
+
+
+def test_lists_that_cannot_be_joined_raise_as_numpy_does():
+    def f(x):
+        return np.stack([x[: 1 + t % 7] * 2 for t in range(40)])
+
+    x = vec(9).requires_grad_()
+    with pytest.raises(ValueError, match="all input arrays must have the same shape"):
+        compiled(f)(x)

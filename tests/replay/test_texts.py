@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -205,7 +206,94 @@ def looks(x):
     return x.flags
 
 
+class Counted:
+    made = 0
+
+    def __init__(self):
+        Counted.made += 1
+
+
+def counts_objects(x):
+    Counted()
+    return x + 1
+
+
+class Cached:
+    seen = []  # noqa: RUF012
+
+    def add(self, x):
+        self.seen.append(x)
+        return x
+
+
+def keeps(x):
+    return Cached().add(x)
+
+
+class Loud:
+    def __del__(self):
+        print("gone")
+
+    def __call__(self, x):
+        return x
+
+
+def goes(x):
+    return Loud()(x)
+
+
+class Rows:
+    def __iter__(self):
+        yield 1
+
+
+def iterates(x):
+    return x * sum(Rows())
+
+
+class Meta(type):
+    pass
+
+
+class OfMeta(metaclass=Meta):
+    def run(self, x):
+        return x
+
+
+def of_meta(x):
+    return OfMeta().run(x)
+
+
+class Told:
+    def __repr__(self):
+        return str(id(self))
+
+
+def told(x):
+    return x + len(f"{Told()}")
+
+
+def sets_shape(x):
+    x.shape = (-1,)
+    return x
+
+
+one = Loud()
+
+
+def sets_an_attribute(x):
+    one.x = x
+    return x
+
+
 REFUSED = [
+    (keeps, "the attribute Cached.seen, a list"),
+    (goes, r"the name print, a builtin_function_or_method \(line \d+, in Loud.__del__\)"),
+    (iterates, "Rows.__iter__ is a generator or coroutine"),
+    (of_meta, "the name OfMeta, a Meta"),
+    (told, r"the name id, a builtin_function_or_method \(line \d+, in Told.__repr__\)"),
+    (sets_shape, "it sets the attribute shape"),
+    (sets_an_attribute, "the name one, a Loud"),
     (prints, r"the name print, a builtin_function_or_method \(line \d+, in prints\)"),
     (appends, r"the name counts, a list \(line \d+, in appends\)"),
     (in_a_block, r"the name open, a builtin_function_or_method \(line \d+, in in_a_block\)"),
@@ -245,6 +333,77 @@ def test_calls_with_quiet_blocks_and_generator_expressions_are_kept(f):
 def test_functions_that_are_not_pure(f, why):
     with pytest.raises(Refused, match=why):
         reach(f)
+
+
+class Recorder:
+    """Of its methods those count that are reached, and those that Python looks up."""
+
+    scale = 2.0
+
+    def __init__(self, x):
+        self.x = x
+
+    def __repr__(self):
+        return str(id(self))
+
+    def save(self):
+        print(self.x)
+
+    def scaled(self):
+        return self.x * self.scale
+
+    @property
+    def doubled(self):
+        return self.x * 2
+
+
+@dataclasses.dataclass
+class State:
+    x: np.ndarray
+    k: float = 2.0
+
+    def next(self):
+        return State(np.sin(self.x) * self.k)
+
+
+def with_objects(x):
+    a = Recorder(x)
+    b = State(a.scaled() + a.doubled)
+
+    class Last(Recorder):
+        def __init__(self, x, k):
+            super().__init__(x)
+            self.k = k
+
+        def __call__(self, y):
+            self.x = self.x + y
+            return self.x * self.k
+
+    return Last(b.next().x, 3.0)(x)
+
+
+def test_calls_that_make_objects_are_kept():
+    report = explained(with_objects, np.arange(5.0))
+    assert report.not_kept is None
+    (one,) = report.kept
+    assert "class Recorder has the attributes and bases it had" in one.guards
+    assert "Recorder.scale is 2.0" in one.guards
+    np.testing.assert_allclose(report.result, with_objects(np.arange(5.0)), rtol=1e-14)
+
+
+def test_a_call_that_changes_a_class_or_a_function_is_not_kept():
+    def sets(x):
+        sets.calls = 1
+        return x + 1
+
+    made = Counted.made
+    for f in (counts_objects, sets):
+        compiled = np_compile.compile(f)
+        with config.patch(loops="recorded"):
+            for _ in range(5):
+                compiled(np.ones(3))
+        assert not compiled._keeper.kept
+    assert Counted.made == made + 5
 
 
 def test_nothing_of_the_users_is_asked_for_its_text():
