@@ -264,6 +264,7 @@ def _as_loop(node: Any, name: str) -> list[ast.stmt]:
     values = first.iter  # in the names around it
     made = ast.Name(name, ast.Load())
     start: ast.expr = ast.List([], ast.Load())
+    body: list[ast.stmt]
     if isinstance(node, ast.DictComp):  # the key is evaluated first
         start, key = ast.Dict([], []), f"{name}_key"
         place = ast.Subscript(made, ast.Name(key, ast.Load()), ast.Store())
