@@ -103,7 +103,7 @@ def call(r: Reader, node: ast.Call) -> Value:
         is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque))
         if isinstance(a, ast.Call) and f in TAKES_ALL and is_taken:
             if _of_generator(r, a):
-                given = r.grammar.comprehension(r, _listed(r, a, f is dict and len(node.args) == 1))
+                given = _all_of(r, _listed(r, a, f is dict and len(node.args) == 1))
                 if f is dict and isinstance(given, Table) and not node.keywords:
                     return given
                 args.append(given)
@@ -193,6 +193,18 @@ def _listed(r: Reader, node: ast.Call, as_dict: bool) -> ast.ListComp | ast.Dict
         made = ast.copy_location(made, node)
         r.entry.normalized[key] = ast.fix_missing_locations(made), node
     return r.entry.normalized[key][0]
+
+
+def _all_of(r: Reader, node: ast.ListComp | ast.DictComp) -> Value:
+    """What a comprehension gives. In a loop of its own a name may have no value at first."""
+    saved = r.save()
+    try:
+        return r.grammar.comprehension(r, node)
+    except Unreadable:
+        if ("apart", node) in r.memory or not r.frame.whole:
+            raise
+        r.restore(saved)
+        r.apart(node)
 
 
 def _mapped(r: Reader, node: ast.Call) -> ast.ListComp | None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 
 import numpy as np
@@ -76,6 +77,33 @@ def no_pairs(x, n):
     return dict(zip(x, x, x)), s
 
 
+def accumulated(x, y, n):
+    found, s = [], 0.0
+    for k in range(n):
+        work = [v * k for v in range(4)]
+        found.append(list(itertools.accumulate(work))[-1])
+        s += sum(itertools.accumulate(x)) + max(itertools.accumulate(y, max))
+        sums = list(itertools.accumulate(x.tolist()))
+        sums.append(1.0)
+    return found, s, sums, list(itertools.accumulate(y))
+
+
+def draws(rng, n):
+    for k in range(n):
+        x = rng.random()
+        if x > 0.98:
+            raise ValueError(f"{x:.6f} at {k}")
+        yield x
+
+
+def of_generators(rng, n):
+    s, some = 0.0, []
+    for k in range(n):
+        some = list(draws(rng, k))
+        s += len(some) + sum(draws(rng, k)) + max(draws(rng, 3)) * 0.5
+    return s, some, sorted(draws(rng, 3)), rng.random()
+
+
 X, Y = np.arange(4.0), np.array([3.0, 0.5, 2.0, 0.5])
 
 
@@ -84,6 +112,8 @@ X, Y = np.arange(4.0), np.array([3.0, 0.5, 2.0, 0.5])
     exact(in_order, (X, Y, 3), (X[:1], Y[:1], 2)),
     exact(keyed, (X, 3), (X, 1)),
     exact(queued, (X, 3), (X, 0), (X[:0], 2)),
+    exact(accumulated, (X, Y, 3), (X[:1], Y[:1], 2)),
+    exact(of_generators, (np.random.default_rng(1), 3), (np.random.default_rng(1), 0)),
     exact(drawn, (np.random.default_rng(1), 3), (np.random.default_rng(1), 0)),
 ])  # fmt: skip
 def test_taken_at_once(c: Case) -> None:
@@ -93,3 +123,7 @@ def test_taken_at_once(c: Case) -> None:
 def test_what_raises() -> None:
     check_whatever_leaves(of_two, [(X, Y, 3), (X, Y, 0)])
     check_whatever_leaves(no_pairs, [(X, 3), (X[:0], 0)])
+
+
+def test_generators_that_raise() -> None:
+    check_whatever_leaves(of_generators, [(np.random.default_rng(k), 5) for k in range(5)])
