@@ -530,7 +530,10 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     return isinstance(found, types.FunctionType) and is_effectful(r, found)
 
 
-_CHANGES = (heapq.heappush, heapq.heappop, bisect.insort_left, bisect.insort_right)
+_CHANGES = (
+    heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, bisect.insort_left,
+    bisect.insort_right,
+)  # fmt: skip
 
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:
