@@ -100,9 +100,13 @@ def call(r: Reader, node: ast.Call) -> Value:
         r.restore(saved)
     args: list[Value] = []
     for a in node.args:
-        if isinstance(a, ast.Call) and f in TAKES_ALL:
+        is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque))
+        if isinstance(a, ast.Call) and f in TAKES_ALL and is_taken:
             if _of_generator(r, a):
-                args.append(r.grammar.comprehension(r, _listed(r, a)))
+                given = _all_of(r, _listed(r, a, f is dict and len(node.args) == 1))
+                if f is dict and isinstance(given, Table) and not node.keywords:
+                    return given
+                args.append(given)
                 continue
             mapped = _mapped(r, a)
             if mapped is not None:
@@ -156,7 +160,7 @@ def _starred(f: Any, node: ast.Call) -> int | None:
 
 
 def _of_generator(r: Reader, node: ast.Call) -> bool:
-    """Whether a call is of a generator function."""
+    """Whether a call is of a generator function, or makes an iterator that loops go through."""
     if dotted(node.func) is None:
         return False
     saved = r.save()
@@ -167,18 +171,40 @@ def _of_generator(r: Reader, node: ast.Call) -> bool:
     r.restore(saved)
     if not isinstance(f, Known):
         return False
+    if f.value in (zip, enumerate, reversed):
+        return True
     return is_generator(f.value) or iterators.generator_of(f.value, node) is not None
 
 
-def _listed(r: Reader, node: ast.Call) -> ast.ListComp:
-    """A list of what a generator gives."""
+def _listed(r: Reader, node: ast.Call, as_dict: bool) -> ast.ListComp | ast.DictComp:
+    """A list of what a generator gives; as_dict: a dict of its pairs."""
     key = id(node), "listed"
     if key not in r.entry.normalized:
         name = f"__given{node.lineno}_{node.col_offset}"
-        part = ast.comprehension(ast.Name(name, ast.Store()), node, [], 0)
-        made = ast.copy_location(ast.ListComp(ast.Name(name, ast.Load()), [part]), node)
+        made: ast.expr
+        if as_dict:
+            names = f"{name}_key", f"{name}_value"
+            k, x = (ast.Name(name, ast.Load()) for name in names)
+            pair = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
+            made = ast.DictComp(k, x, [ast.comprehension(pair, node, [], 0)])
+        else:
+            part = ast.comprehension(ast.Name(name, ast.Store()), node, [], 0)
+            made = ast.ListComp(ast.Name(name, ast.Load()), [part])
+        made = ast.copy_location(made, node)
         r.entry.normalized[key] = ast.fix_missing_locations(made), node
     return r.entry.normalized[key][0]
+
+
+def _all_of(r: Reader, node: ast.ListComp | ast.DictComp) -> Value:
+    """What a comprehension gives. In a loop of its own a name may have no value at first."""
+    saved = r.save()
+    try:
+        return r.grammar.comprehension(r, node)
+    except Unreadable:
+        if ("apart", node) in r.memory or not r.frame.whole:
+            raise
+        r.restore(saved)
+        r.apart(node)
 
 
 def _mapped(r: Reader, node: ast.Call) -> ast.ListComp | None:

@@ -141,8 +141,8 @@ class Export:
             return ("or none" if isinstance(x, OrNone) else "maybe", at, inner)
         if isinstance(x, Begun) and self.attributes is not None:
             if x.path not in self._begun:
-                at = f"@{x.path}."
-                set_ = {k[len(at) :]: v for k, v in self.attributes.items() if k.startswith(at)}
+                own = f"@{x.path}."
+                set_ = {k[len(own) :]: v for k, v in self.attributes.items() if k.startswith(own)}
                 fields = {k: self.value(v) for k, v in set_.items()}
                 self._begun[x.path] = ("begun", x.type, x.path, fields)
             return self._begun[x.path]

@@ -27,11 +27,7 @@ from .values import Known, Lst, Made, Tup, Unreadable, Value
 def _push(r: Reader, a: Value, x: Value) -> Value:
     """`heapq.heappush(a, x)`."""
     a = _heap(r, a)
-    x = kept(r, x)
-    if isinstance(x, Made):
-        no_nan_in(r, x)
-    no_nan(r, x)
-    append(r, a, x)
+    append(r, a, _item(r, x))
     with r.block(""):
         _to_root(r, a, f"{a.buf}->dims[0] - 1", "0")
     return Known(None)
@@ -51,6 +47,47 @@ def _pop(r: Reader, a: Value) -> Value:
         with r.block("if (n > 0)"):
             r.line(f"__builtin_memcpy(at, at + n * {size}, {size});")
             _from_leaf(r, a, "0")
+    r.changed(a.roots)
+    return made
+
+
+def _item(r: Reader, x: Value) -> Value:
+    """What is put into a heap."""
+    x = kept(r, x)
+    if isinstance(x, Made):
+        no_nan_in(r, x)
+    no_nan(r, x)
+    return x
+
+
+def _replace(r: Reader, a: Value, x: Value) -> Value:
+    """`heapq.heapreplace(a, x)`: the least item, for which there is another one then."""
+    a, x = _heap(r, a), _item(r, x)
+    n = length(r, a)
+    r.leave_if(f"{n.text} == 0", "an item of an empty heap")
+    return _exchanged(r, a, x, lambda least, x: "1")
+
+
+def _push_pop(r: Reader, a: Value, x: Value) -> Value:
+    """`heapq.heappushpop(a, x)`."""
+    return _exchanged(r, _heap(r, a), _item(r, x), lambda least, x: less(r, least, x))
+
+
+def _exchanged(r: Reader, a: Lst, x: Value, if_: Callable[[Value, Value], str]) -> Value:
+    """The least item, in the place of which there is x then, where the C of both says so; else x,
+    which lies behind the others meanwhile."""
+    append(r, a, x)
+    size = size_of_item(r, a.of)
+    with r.block(""):
+        r.line(f"i64 n = {a.buf}->dims[0] - 1, pos = 0;")
+        r.line(f"char *at = {a.buf}->data;")
+        with r.block("if (n > 0)"):
+            test = if_(place_of(r, a, "0").load(r), place_of(r, a, "n").load(r))
+            with r.block(f"if ({test})"):
+                r.line(f"swap(at, 0, n, {size});")
+                _from_leaf(r, a, "0")
+    made = taken(r, a, f"{a.buf}->dims[0] - 1")
+    r.line(f"{a.buf}->dims[0]--;")
     r.changed(a.roots)
     return made
 
@@ -118,4 +155,5 @@ def _to_root(r: Reader, a: Lst, pos: str, start: str) -> None:
 
 TABLE: dict[Any, Callable] = {
     heapq.heappush: _push, heapq.heappop: _pop, heapq.heapify: _heapify,
+    heapq.heapreplace: _replace, heapq.heappushpop: _push_pop,
 }  # fmt: skip

@@ -222,7 +222,7 @@ def _taken_apart(r: Reader, node: ast.stmt, found: _Found, prefix: str) -> list[
         and (found.call is node.target or found.call in walk(node.value))
     ):
         return _change_apart(r, node, prefix)
-    made, memo = _named((*found.before, found.call), prefix)
+    made, memo = _named(r, (*found.before, found.call), prefix)
     return [*made, _replaced(node, memo)]
 
 
@@ -230,21 +230,24 @@ def _change_apart(r: Reader, node: ast.AugAssign, prefix: str) -> list[ast.stmt]
     """`t op= x` as `old = t`, `old op= x`, `t = old`."""
     old = f"{prefix}_old"
     parts = [part for x in _operands(node.target) for part in _parts(r, x)]
-    made, memo = _named(parts, prefix)
+    made, memo = _named(r, parts, prefix)
     load, store = copy.deepcopy(node.target, {**memo}), copy.deepcopy(node.target, {**memo})
     load.ctx = ast.Load()
     change = ast.AugAssign(ast.Name(old, ast.Store()), node.op, node.value)
     return [*made, _assign(old, load), change, ast.Assign([store], ast.Name(old, ast.Load()))]
 
 
-def _named(parts: Sequence[ast.expr], prefix: str) -> tuple[list[ast.stmt], dict[int, Any]]:
+def _named(
+    r: Reader, parts: Sequence[ast.expr], prefix: str
+) -> tuple[list[ast.stmt], dict[int, Any]]:
     """Assignments of expressions to names, and by the expressions' ids what stands for them."""
     made: list[ast.stmt] = []
     memo: dict[int, Any] = {}
     for k, part in enumerate(parts):
         value: ast.expr = part
-        if isinstance(part, _COMPREHENSIONS):
-            made += _as_loop(part, f"{prefix}_{k}")
+        through = part if isinstance(part, _COMPREHENSIONS) else _goes_through(r, part)
+        if through is not None:
+            made += _as_loop(through, f"{prefix}_{k}")
             memo[id(part)] = ast.Name(f"{prefix}_{k}", ast.Load())
             continue
         if isinstance(part, ast.NamedExpr):
@@ -264,6 +267,7 @@ def _as_loop(node: Any, name: str) -> list[ast.stmt]:
     values = first.iter  # in the names around it
     made = ast.Name(name, ast.Load())
     start: ast.expr = ast.List([], ast.Load())
+    body: list[ast.stmt]
     if isinstance(node, ast.DictComp):  # the key is evaluated first
         start, key = ast.Dict([], []), f"{name}_key"
         place = ast.Subscript(made, ast.Name(key, ast.Load()), ast.Store())
@@ -415,6 +419,8 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
             is_taken = isinstance(f, Known) and any(f.value is g for g in TAKES_ALL)
             if is_taken and ("apart", x) in r.memory:
                 found = _Found(x, True)
+        if isinstance(x, ast.Call) and _goes_through(r, x) is not None:
+            found = _Found(x, True)
         if found is not None:
             sometimes = (
                 k > 0
@@ -434,6 +440,13 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
     if isinstance(part, ast.Subscript) and part is not alone and _may_add(r, node, part):
         return _Found(part, True)
     return None
+
+
+def _goes_through(r: Reader, node: ast.expr) -> ast.expr | None:
+    """The comprehension that goes through an iterator which a call makes for another one, if it is
+    to be a loop."""
+    made, _ = r.entry.normalized.get((id(node), "listed"), (None, None))
+    return made if made is not None and ("apart", made) in r.memory else None
 
 
 def _may_add(r: Reader, node: ast.AST, part: ast.Subscript) -> bool:
@@ -517,7 +530,10 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     return isinstance(found, types.FunctionType) and is_effectful(r, found)
 
 
-_CHANGES = (heapq.heappush, heapq.heappop, bisect.insort_left, bisect.insort_right)
+_CHANGES = (
+    heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, bisect.insort_left,
+    bisect.insort_right,
+)  # fmt: skip
 
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, NoReturn
 
 from . import source
 from .dependence import Accesses
@@ -496,11 +496,11 @@ class Reader:
         ]  # fmt: skip
         if outlives:
             if self.comprehensions:
-                self._apart(self.comprehensions[0])
+                self.apart(self.comprehensions[0])
             raise Effectful(outlives)
 
-    def _apart(self, node: ast.AST) -> None:
-        """A comprehension changes something: all is read again, with a loop in its place."""
+    def apart(self, node: ast.AST) -> NoReturn:
+        """Read all again, with a loop in the place of a comprehension that changes something."""
         scopes = (ast.Lambda, ast.NamedExpr)  # whose names are not to be renamed
         if ("apart", node) in self.memory or any(isinstance(x, scopes) for x in walk(node)):
             raise Unreadable("a change within an expression")

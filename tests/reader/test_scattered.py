@@ -119,9 +119,35 @@ def at_itself(a, n):
     return a
 
 
+def put(x, i, v, n):
+    for k in range(n):
+        np.put(x, i, k + 0.5)
+        np.put(x, k % x.size, -1)
+        np.put(x, i, v)
+        np.put(x, [0, -1], [k, v[0]])
+        np.put(x, np.array([[1, 0]]), 2)
+    return x
+
+
+def put_in_turn(x, v, n):
+    """Fewer values than indices: they are taken in turn."""
+    s = 0.0
+    for k in range(n):
+        np.put(x, np.arange(4), v)
+        s += x[k]
+    return x, s
+
+
+def put_by_truth(x, m, n):
+    for _ in range(n):
+        np.put(x, m, 5.0)
+    return x
+
+
 G = np.random.default_rng(0)
 POS, PAIRS = G.random((4, 3)), np.array([[0, 1], [1, 2], [2, 3]])
 M = np.array([True, False, True, True])
+V2 = np.array([1.5, -2.5])
 M6 = G.random((6, 3)) < 0.5
 CASES = [
     exact(rows_under_masks, (G.random((5, 3)), G.random((5, 3)), 3),
@@ -141,6 +167,13 @@ CASES = [
           refused="shares memory"),
     exact(springs, (POS, PAIRS, 3), (POS, PAIRS[:1], 2)),
     exact(cloth, (POS, PAIRS, 3), (POS, PAIRS, 0)),
+    exact(put, (G.random(5), np.array([3, 1, -2]), G.random(3), 3),
+          (G.random((2, 3)), np.array([3, 1, 5]), G.random(3), 3),
+          (G.random(9)[::2], np.array([3, 1]), G.random(2), 3), (np.arange(5), PAIRS[0], V2, 2),
+          (G.random(3), np.array([3, 1]), G.random(2), 3)),
+    exact(put_in_turn, (G.random(6), V2, 3), (G.random(6), G.random(4), 3),
+          (G.random(6), G.random(6), 2)),
+    exact(put_by_truth, (G.random(3), M, 2), refused="such indices"),
     exact(at_itself, (np.arange(7), 4), (np.arange(4), 1)),
 ]  # fmt: skip
 

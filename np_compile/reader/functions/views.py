@@ -30,6 +30,7 @@ from ..values import (
     Arr,
     Known,
     Lazy,
+    Lst,
     Num,
     Slice,
     Tup,
@@ -155,6 +156,23 @@ def _ravel(r: Reader, x: Value) -> Value:
 def _flatten(r: Reader, x: Value) -> Value:
     made = copied(r, x)
     return _reshape(r, made, python(-1))
+
+
+def _put(r: Reader, a: Value, where: Value, values: Value) -> Value:
+    """`np.put(a, where, values)`, of one value, or of one for each index."""
+    if not isinstance(a, Arr) or a.readonly or not (a.ndim == 1 or a.flat):
+        raise Unreadable("np.put into this")
+    if isinstance(where, (Tup, Lst)):
+        where = array_of(r, where, is_index=True)
+    value = as_operand(r, values)
+    one = isinstance(where, Num) and where.is_int
+    if not one and not (isinstance(where, (Arr, Lazy)) and where.rep in INTEGERS):
+        raise Unreadable("np.put at such indices")
+    if not isinstance(value, Num) and (one or where.ndim != 1 or value.ndim != 1):
+        raise Unreadable("np.put of such values")
+    assign(r, a if a.ndim == 1 else _ravel(r, a), [where], value)()
+    r.changed(a.roots, noted=True)
+    return Known(None)
 
 
 def _astype(r: Reader, x: Value, dtype: Value, copy: Value | None = None) -> Value:
@@ -454,7 +472,7 @@ def _item(r: Reader, x: Value, *index: Value) -> Value:
 
 TABLE: dict[Any, Callable] = {
     np.transpose: lambda r, x, axes=None: transposed(r, x, axes), np.reshape: _reshape,
-    np.ravel: _ravel, np.flip: _flip, np.flipud: _flipped(0), np.fliplr: _flipped(1),
+    np.ravel: _ravel, np.put: _put, np.flip: _flip, np.flipud: _flipped(0), np.fliplr: _flipped(1),
     np.expand_dims: _expand_dims,
     np.real: lambda r, x: part(r, x, "real"), np.imag: lambda r, x: part(r, x, "imag"),
     np.atleast_1d: _at_least(1), np.atleast_2d: _at_least(2),
