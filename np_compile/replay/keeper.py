@@ -21,6 +21,7 @@ from torch._C._autograd import _top_saved_tensors_default_hooks as _saved_tensor
 
 from np_compile import config
 from np_compile.capture.policy.choice import SELDOM, Choice, signature
+from np_compile.kernels.build import Job
 
 from .arguments import leaves_of, parameter_names
 from .arrays import USABLE, Arrays, ArraysOnDevice
@@ -92,6 +93,7 @@ class Keeper:
         if device is not None and not tensors:
             self._binding = ArraysOnDevice(function, device)
         self._table: Table | None = None
+        self._asked = -1  # how many jobs had ended when it was looked whether C can be asked
         # Held while what is known changes: entries in C go with what the function reads.
         self._lock = threading.RLock()
 
@@ -504,8 +506,13 @@ class Keeper:
     @property
     def is_new(self) -> bool:
         """Whether nothing is known of calls, and C cannot be asked."""
-        known = self._table is not None or self.kept or self.for_sizes
-        return not known and not self.can_take()
+        if self._table is not None or self.kept or self.for_sizes:
+            return False
+        ended = Job.ended.value
+        if ended == self._asked:  # nor has what C needs
+            return True
+        self._asked = ended
+        return not self.can_take()
 
     def table(self, needed: bool) -> Table | None:
         """What C knows of calls; where it is needed, it is made as soon as it can be."""
