@@ -13,6 +13,7 @@
 typedef long long i64;
 #define EACH 8    // values of a thread that are read before the first of them is added
 #define TAGS 8192
+#define LEAST 512 // elements, of which it is rare that threads of a warp meet
 #define ROWS 8    // rows of threads that add up some of the arrays each
 #define THREADS 256
 #define RUN 8     // values of a thread, one after the other
@@ -64,6 +65,8 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
         bool meets[EACH];
         #pragma unroll
         for (int e = 0; e < EACH; e++) {
+            meets[e] = size < LEAST;
+            if (size < LEAST) continue;
             if (now.at[e] >= 0) tag[now.at[e] % TAGS] = (unsigned char)lane;
             __syncwarp();
             meets[e] = now.at[e] >= 0 && tag[now.at[e] % TAGS] != lane;
