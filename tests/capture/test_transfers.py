@@ -80,8 +80,10 @@ def arrays():
 class TestOnADevice:
     pytestmark = on_device
 
+    @pytest.mark.parametrize("sent", [0, transfers.SENT])
     @pytest.mark.parametrize("k", range(12))
-    def test_there_and_back(self, k):
+    def test_there_and_back(self, k, sent, monkeypatch):
+        monkeypatch.setattr(transfers, "SENT", sent)
         a = arrays()[k]
         fast = np_compile.compile(lambda x: (x + x, x.copy(), np.sort(x, axis=None)[:2]))
         want = fast.__wrapped__(a)

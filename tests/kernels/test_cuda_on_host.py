@@ -253,6 +253,27 @@ def test_values_that_lie_ready_are_not_copied():
     np.testing.assert_allclose(inputs[0], want)
 
 
+def test_values_that_lie_ready_and_change():
+    def deposit(x, places, values):
+        values += 1
+        np.add.at(x, places, values)
+        values *= 2
+        np.add.at(x, places, values)
+        values[:9] = 0
+        return x * values[0]
+
+    rng = np.random.default_rng(0)
+    given = np.zeros(300), rng.integers(0, 300, 1000), rng.random(1000)
+    want = copy.deepcopy(given)
+    deposit(*want)
+    fast = np_compile.compile(np_compile.wrap_numpy(deposit), backend="native")
+    with compiling_for(Gpu(), 1), config.patch(loops="recorded", compile_in="call"):
+        mine = [torch.from_numpy(a.copy()) for a in given]
+        fast(*mine)
+    for a, b in zip(mine, want, strict=True):
+        np.testing.assert_allclose(a, b)
+
+
 ROWS_LEFT = pytest.mark.parametrize("rows", [1, 5, 17, 1003, 2051])
 
 

@@ -19,6 +19,7 @@ from .window import bounds_of
 
 PIECE = 8 << 20  # bytes
 LARGE = 4 << 20  # bytes of an array that is worth it
+SENT = 32 << 20  # of one that goes to a device: to wake torch's threads takes longer than a copy
 PINNED = 256 << 20  # most bytes of an array whose copy is pinned as a whole
 
 
@@ -122,6 +123,8 @@ def copy(to: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
     the host; else all that the stream has is behind it. The tensor copied to."""
     given = given.detach().resolve_conj().resolve_neg()
     if not _in_pieces(to, given):
+        return to.copy_(given)
+    if to.device.type == "cuda" and given.numel() * given.element_size() < SENT:
         return to.copy_(given)
     device = to.device if to.device.type == "cuda" else given.device
     pinned = _pinned(device)

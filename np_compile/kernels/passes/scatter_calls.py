@@ -9,6 +9,8 @@ other dtypes. Few values are added by one thread.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from np_compile.size import hint
@@ -68,7 +70,8 @@ def _called(program: Program, s: Statement) -> list[Step]:
 
 def _lies_as(b: Buffer, shape: tuple) -> bool:
     """Whether an argument has these elements, one after the other in memory."""
-    size, strides = 1, []
+    size: Any = 1
+    strides: list[Any] = []
     for n in reversed(shape):
         strides.insert(0, size)
         size *= n

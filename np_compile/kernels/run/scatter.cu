@@ -4,7 +4,7 @@
 // of its own, in memory that its threads share. The threads take 32 values at a time; those that
 // meet in one element take turns, in their order. Which do takes long to tell, so it is asked first
 // whether any may: each leaves its number at its element's tag, and finds it there if none does.
-// Then the arrays of all warps are added to x, in the order of the warps.
+// Then the arrays of all warps are added to x, in the order of the warps, where no flag is set.
 //
 // Else the places are in order, or sorted (`segments`, `carry`): the values of one element follow
 // one another, as a segment. A thread adds up a run of values, a block the segments that begin and
@@ -13,6 +13,7 @@
 typedef long long i64;
 #define EACH 8    // values of a thread that are read before the first of them is added
 #define TAGS 8192
+#define LEAST 512 // elements, of which it is rare that threads of a warp meet
 #define ROWS 8    // rows of threads that add up some of the arrays each
 #define THREADS 256
 #define RUN 8     // values of a thread, one after the other
@@ -25,7 +26,7 @@ struct Memory {
     REAL *part, *x;
     const i64 *order;  // of sorted places, which are int then: where their values are
     int *state;
-    const i64 *flag;  // in memory of the host; where it is set, nothing is added to x
+    const i64 *flag;  // in memory of the host, which one thread asks, as that takes a microsecond
     i64 count, size, length, parts;
 };
 
@@ -50,6 +51,7 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
     REAL *held = (REAL *)shared;
     const Memory m = memory;
     const int lane = threadIdx.x, size = (int)m.size;
+    if (!blockIdx.x && !lane) *m.state = m.flag && *(const volatile i64 *)m.flag;
     volatile unsigned char *tag = (volatile unsigned char *)(held + size);
     for (int k = lane; k < size; k += 32) held[k] = (REAL)-0.0;  // so that -0.0 stays so
     __syncwarp();
@@ -63,6 +65,8 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
         bool meets[EACH];
         #pragma unroll
         for (int e = 0; e < EACH; e++) {
+            meets[e] = size < LEAST;
+            if (size < LEAST) continue;
             if (now.at[e] >= 0) tag[now.at[e] % TAGS] = (unsigned char)lane;
             __syncwarp();
             meets[e] = now.at[e] >= 0 && tag[now.at[e] % TAGS] != lane;
@@ -90,9 +94,8 @@ extern "C" __global__ void __launch_bounds__(32) scatter(const __grid_constant__
 extern "C" __global__ void __launch_bounds__(32 * ROWS)
 gather(const __grid_constant__ Memory memory) {
     __shared__ REAL sums[ROWS][32];
-    __shared__ bool stopped;
     const Memory m = memory;
-    if (!threadIdx.x) stopped = m.flag && *(const volatile i64 *)m.flag;
+    const bool stopped = *m.state;
     const int lane = threadIdx.x % 32, row = threadIdx.x / 32;
     const i64 k = blockIdx.x * 32LL + lane;
     REAL sum = (REAL)-0.0;

@@ -92,9 +92,11 @@ def _add_in_parts(
 ) -> None:  # fmt: skip
     """The same, by so many warps."""
     count, size = places.numel(), x.numel()
-    part = torch.empty(parts * size, dtype=x.dtype, device=x.device)
+    part = torch.empty(parts * size + 1, dtype=x.dtype, device=x.device)
+    state = part.data_ptr() + parts * size * x.element_size()
     length = -(-count // (32 * parts)) * 32
-    memory = _Memory(*_addresses(places, values, part, x), 0, 0, flag, count, size, length, parts)
+    given = (*_addresses(places, values, part, x), 0, state, flag)
+    memory = _Memory(*given, count, size, length, parts)
     warps = (parts, 32, _shared(size, x.element_size()))
     _run(x, machine, memory, {"scatter": warps, "gather": (-(-size // 32), 32 * _ROWS, 0)})
 
