@@ -525,8 +525,10 @@ def plain_function(fn: Any, what: str) -> types.FunctionType:
             return fn(*args, **kwargs)
 
         return call_compiled  # type: ignore[return-value]
-    call_dunder = type(fn).__call__  # there is one: fn is callable
-    if isinstance(call_dunder, types.FunctionType):
+    call_dunder = inspect.getattr_static(type(fn), "__call__")  # there is one: fn is callable
+    if isinstance(call_dunder, staticmethod):
+        return plain_function(call_dunder.__func__, what)
+    if isinstance(call_dunder, (types.FunctionType, Compiled)):
         return plain_function(types.MethodType(call_dunder, fn), what)
     raise NotCompilable(
         f"{what}: {fn!r} is not written in Python, there is no code to capture\n"
@@ -534,15 +536,20 @@ def plain_function(fn: Any, what: str) -> types.FunctionType:
     )
 
 
-def _code(fn: Any) -> types.CodeType:
-    """The code that a user has written, behind what was handed in."""
+def _code(fn: Any, function: types.FunctionType) -> types.CodeType:
+    """The code that a user has written, behind what was handed in; that of `function`, which calls
+    it, where there is none (a function in C, with some of its arguments)."""
     while not isinstance(fn, types.FunctionType):
         if isinstance(fn, (Compiled, Wrapped)):
             fn = fn.__wrapped__
         elif isinstance(fn, functools.partial):
             fn = fn.func
+        elif isinstance(fn, types.MethodType):
+            fn = fn.__func__
+        elif isinstance(called := type(fn).__call__, types.WrapperDescriptorType):
+            return function.__code__
         else:
-            fn = fn.__func__ if isinstance(fn, types.MethodType) else type(fn).__call__
+            fn = called
     return fn.__code__
 
 
@@ -598,7 +605,7 @@ def compile(
     if "warn" in function.__code__.co_names:  # its warnings may point to the caller: see `run`
         options.adapts = options.reads = False
     if options.adapts:
-        options.budget = account(_code(fn))
+        options.budget = account(_code(fn, function))
     options.name = getattr(fn, "__qualname__", function.__name__)
     compiled = Compiled(fn, options, bool(disable), tensors)
     compiled.__np_compile_captured__ = function

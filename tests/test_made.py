@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import operator
 import os
 import pickle
 import subprocess
@@ -298,3 +299,32 @@ def test_those_who_look_into_a_function_find_what_it_was_made_of():
         assert made.__globals__ is globals()
         assert made.__closure__ is None
     assert not hasattr(compile(functools.partial(f, n=1)), "__code__")
+
+
+class Compiled:
+    __call__ = compile(lambda self, x: x * 3)
+
+
+class Static:
+    __call__ = staticmethod(lambda x: x + 9)
+
+
+@pytest.mark.parametrize(
+    ("given", "first"),
+    [
+        (functools.partial(np.add, 1), 1),
+        (functools.partial(functools.partial(np.multiply, 2)), 0),
+        (functools.partial(sum), 3),
+        (functools.partial(operator.itemgetter(0)), 0),
+        (functools.partial(compile(lambda a, b: a + b), 1), 1),
+        (functools.partial(Compiled()), 0),
+        (Compiled(), 0),
+        (Static(), 9),
+    ],
+)
+def test_what_has_no_code_of_its_own_is_called(given, first):
+    """`functools.partial` of a function in C hung; a `__call__` that is static got its object."""
+    for make in (compile, np_compile.compile):
+        made = make(given)
+        for _ in range(3):
+            assert np.ravel(made(X))[0] == first

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 def run_at_once(c: Capture, why: Break, name: str, args: tuple, kwargs: dict) -> Any:
     if c.device is not None and any(map(callable, args)):  # which is called back with arrays
         c.leave_device(why.text)
-    if why.kind == "library" or (why.kind == "data" and (c.grads or c.device)):
+    # On arrays of the host NumPy's own library: what is singular to one may not be to another.
+    shims = c.grads or c.device or (why.kind == "library" and c.tensors)
+    if shims and why.kind in ("library", "data"):
         return c.through_shim(name, args, kwargs, why)
     return c.through_numpy(name, args, kwargs, why)
 

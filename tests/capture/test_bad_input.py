@@ -216,6 +216,16 @@ def test_axes_of_what_runs_as_a_whole(axis):
     check(lambda x: np.nanargmax(x + 1, axis=axis), data(2, 3), new=False)
 
 
+@pytest.mark.parametrize("axis", [2, True, "a", (0, 0)], ids=repr)
+def test_axes_of_what_runs_as_a_whole_on_tensors(axis):
+    f = np_compile.wrap_numpy(lambda x: np.nanargmax(x + 1, axis=axis))
+    with pytest.raises(Exception) as numpys:
+        np.nanargmax(data(2, 3), axis=axis)
+    for fast in (f, compiled(f)[0]):
+        with pytest.raises(numpys.type, match=re.escape(str(numpys.value))):
+            fast(torch.from_numpy(data(2, 3)))
+
+
 def test_axes_that_a_tensor_equation_has_not():
     check(lambda a, b: np.linalg.tensorsolve(a + 1, b, axes=(5,)), np.eye(3), data(3), new=False)
 

@@ -589,3 +589,25 @@ def test_an_error_that_data_tell_is_met_within_its_try_block():
     a, b = np.array([0, 0, 1, 1], "i2"), np.array([-128, 0, 127], "i1")
     check(f, a, b)
     check(f, a, b[:2])
+
+
+NEARLY = np.arange(9.0).reshape(3, 3)  # which rounding decides: singular, or with a huge inverse
+
+
+@pytest.mark.parametrize("name", ["inv", "pinv", "matrix_rank", "eigvals", "svd", "cond"])
+def test_a_librarys_results_on_arrays_are_numpys_own(name):
+    """Each call, whether it was recorded, is kept, or is compiled whole by then."""
+
+    def f(x):
+        y = x + 1
+        return y, getattr(np.linalg, name)(y)
+
+    def seen(g):
+        try:
+            return repr(g(NEARLY))
+        except np.linalg.LinAlgError as e:
+            return str(e)
+
+    for backend in ("eager", "native"):
+        fast = compiled(f, backend)[0]
+        assert [seen(fast) for _ in range(5)] == [seen(f)] * 5
