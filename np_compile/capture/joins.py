@@ -30,7 +30,7 @@ NAMES = _NEW | _OF_ARRAY | _JOINS
 
 def is_long(c: Capture, name: str, args: tuple, kwargs: dict) -> bool:
     """Whether a call, of one of `NAMES`, is made as `call` makes it."""
-    items = args[0] if args else None
+    items: Any = args[0] if args else None
     if type(items) not in (list, tuple) or len(items) <= _MANY or not may_differentiate(c):
         return False
     most = {"stack": 2, "concatenate": 2}.get(name, 1)

@@ -608,3 +608,26 @@ def test_lists_that_cannot_be_joined_raise_as_numpy_does():
     x = vec(9).requires_grad_()
     with pytest.raises(ValueError, match="all input arrays must have the same shape"):
         compiled(f)(x)
+
+
+def test_short_loops_of_many_calls_are_no_single_graph():
+    """With gradients each call of a graph takes torch's compiler milliseconds."""
+
+    def table(x, w):
+        r = np.zeros(x.shape)
+        for i in range(1, 6):
+            for j in range(1, 6):
+                r[i, j] = np.tanh(r[i - 1, j] * w[0]) + np.sin(r[i, j - 1] * w[1]) + x[i, j]
+        return r.sum()
+
+    steps = {}
+    for grad in (True, False):
+        x, w = mat(6, 6).requires_grad_(grad), vec(2).requires_grad_(grad)
+        fast = np_compile.compile(np_compile.wrap_numpy(table), backend="eager")
+        with config.patch(loops="recorded", plain="never"):
+            for _ in range(4):
+                fast(x, w)
+        (one,) = fast._keeper.kept
+        steps[grad] = len(one.plan.steps)
+    assert steps[True] > 4
+    assert steps[False] == 1

@@ -26,6 +26,7 @@ _LOOP = Break("loop", "a loop iteration ends")
 COMES_AGAIN = Break("loop", "a loop comes again to where it was")
 BEGINNING = Break("loop", "a loop comes again to where it was, more often than is unrolled")
 _BODY = 16  # NumPy calls of an iteration, where as many as `config.unroll` are unrolled
+_BODY_GRAD = 8  # with gradients, where each of them takes torch's compiler some milliseconds
 _LIGHT = 4  # times as many iterations are, if all of them make no more than its square of calls
 _EVERY = 64  # calls after which it is looked whether they come again
 _TOGETHER = range(8, 3, -1)  # light iterations in a segment
@@ -127,6 +128,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                     long = calls > most * most
                 elif capture.immediate:
                     long = calls > _BODY * most
+                elif capture.grads and capture.differentiates():
+                    long = calls > _BODY_GRAD * most
             if several is not None:
                 if several.goes_on(node):
                     continue
