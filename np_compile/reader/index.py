@@ -79,7 +79,7 @@ def checked(r: Reader, i: Value, n: Num) -> Num:
     made = r.fresh("n")
     r.line(f"i64 {made} = {i.text};")
     outside = f"({i.text} >= 0 || ({made} += {n.text}) < 0)"
-    _leave_if(r, f"(u64){i.text} >= (u64){n.text} && {outside}", lin, n)
+    _leave_if(r, f"RARELY((u64){i.text} >= (u64){n.text}) && {outside}", lin, n)
     from_end = r.facts.name(made, 0, n.high)
     r.facts.add(n.lin - from_end - 1)
     checked = Num(made, "i64", ("int",), lin=from_end, low=0, high=n.high)

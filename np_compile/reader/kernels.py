@@ -43,6 +43,7 @@ _WORDS = frozenset(
         "sizeof",
         "TICK",
         "is_wanted",
+        "RARELY",
         "SETTLED_F",
         "SETTLED_I",
     )
@@ -72,6 +73,7 @@ _HEAD = """\
 #define QUIET INLINE
 #define TICK(n) if ((ticks += n) > 16384) { ticks = 0; if (*stop) return 1; }
 #define is_wanted(rt) *stop
+#define RARELY(x) (x)
 struct c128 { f64 r, i; };
 struct c64 { f32 r, i; };
 INLINE int add_overflow(i64 a, i64 b, i64 *sum) {

@@ -467,6 +467,15 @@ QUIET int is_wanted(Runtime *rt) {{
 /* A function counts up to 0 in a variable of its own: C does not know what changes rt->ticks. */
 #define TICK(n) if (__builtin_expect((*ticks += n) >= 0, 0) \\
                     && (*ticks = -{EVERY}, is_wanted(rt))) return -1
+/* Of a test before one that may leave: what follows it lies away from the loop's own code. */
+#ifdef __has_builtin
+#if __has_builtin(__builtin_expect_with_probability)
+#define RARELY(x) __builtin_expect_with_probability(x, 0, 0.9999)
+#endif
+#endif
+#ifndef RARELY
+#define RARELY(x) __builtin_expect(x, 0)
+#endif
 INLINE int overlap(const void *a, const void *a_end, const void *b, const void *b_end) {{
     return (const char *)a < (const char *)b_end && (const char *)b < (const char *)a_end;
 }}
