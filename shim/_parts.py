@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import torch
 
 from ._index_plan import span
@@ -106,8 +107,12 @@ def _split(a: ndarray, sections: object, axis: int) -> list:
 
 def _split_evenly(a: ndarray, sections: object, axis: int) -> list:
     cuts = _divisions(sections)
-    if isinstance(cuts, int) and a._t.shape[axis] % cuts:
-        raise ValueError("array split does not result in an equal division")
+    if isinstance(cuts, int):
+        total = a._t.shape[axis]
+        # NumPy divides by the number that is given, and cuts by its whole part.
+        odd = isinstance(sections, (float, np.floating)) and sections != cuts
+        if int(total) % sections if odd else total % cuts:  # type: ignore[operator]
+            raise ValueError("array split does not result in an equal division")
     return _split(a, cuts, axis)
 
 

@@ -14,7 +14,7 @@ import torch
 import np_compile
 from np_compile import errors, shim
 
-from ..support import check, compiled, data
+from ..support import check, compiled, data, observe
 
 
 def test_an_unknown_backend():
@@ -218,12 +218,28 @@ def test_axes_of_what_runs_as_a_whole(axis):
 
 @pytest.mark.parametrize("axis", [2, True, "a", (0, 0)], ids=repr)
 def test_axes_of_what_runs_as_a_whole_on_tensors(axis):
-    f = np_compile.wrap_numpy(lambda x: np.nanargmax(x + 1, axis=axis))
-    with pytest.raises(Exception) as numpys:
-        np.nanargmax(data(2, 3), axis=axis)
-    for fast in (f, compiled(f)[0]):
-        with pytest.raises(numpys.type, match=re.escape(str(numpys.value))):
+    def f(x):
+        return np.nanargmax(x + 1, axis=axis)
+
+    numpys = observe(f, (data(2, 3),), {}).error
+    wrapped = np_compile.wrap_numpy(f)
+    for fast in (wrapped, compiled(wrapped)[0]):
+        with pytest.raises(type(numpys), match=re.escape(str(numpys))):
             fast(torch.from_numpy(data(2, 3)))
+
+
+@pytest.mark.parametrize("sections", [3.5, 2.5, 2.0, 3, np.float32(1.5)])
+def test_parts_by_a_number_that_is_no_integer(sections):
+    """What is left is NumPy's of that number; nothing asks for the parts."""
+    fast = np_compile.compile(lambda x: len(np.split(x, sections)), backend="eager")
+    for n in (12, 7, 33, 5, 33, 0):
+        seen = []
+        for f in (fast.__wrapped__, fast):
+            try:
+                seen.append(f(np.ones(n)))
+            except ValueError as e:
+                seen.append(str(e))
+        assert seen[0] == seen[1], n
 
 
 def test_axes_that_a_tensor_equation_has_not():

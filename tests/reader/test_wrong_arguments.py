@@ -18,6 +18,7 @@ CALLS = {
     "eye": lambda x, v: np.eye(v),
     "linspace": lambda x, v: np.linspace(0, 1, v),
     "reshape": lambda x, v: x.reshape(v, -1),
+    "split": lambda x, v: np.split(x[0], v),
     "clip": lambda x, v: np.clip(x, v, 2.0),
 }
 
@@ -35,5 +36,5 @@ def test_arguments_of_other_types(name):
         return call(x, v), s
 
     x = np.arange(1.0, 10.0).reshape(3, 3)
-    for v in ("nuc", "fro", True, (1,), [1], (0, 0), float, None, 1):
+    for v in ("nuc", "fro", True, (1,), [1], (0, 0), float, None, 1, 2.5):
         check_whatever_leaves(f, [(x, v)])

@@ -259,6 +259,8 @@ def _split(in_equal_parts: bool) -> Callable:
             raise Unreadable("np.split of this")
         n = x.dims[0]
         if isinstance(parts, Num):
+            if not parts.is_int:
+                raise Unreadable("a split into parts of which the number is no integer")
             count = to_int(r, parts)
             r.leave_if(f"{count.text} < 1", "a split into no parts")
             size = r.integer(f"({n.text} / {count.text})", 0)
