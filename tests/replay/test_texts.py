@@ -278,7 +278,7 @@ def sets_shape(x):
     return x
 
 
-one = Loud()
+one = Cached()
 
 
 def sets_an_attribute(x):
@@ -293,7 +293,7 @@ REFUSED = [
     (of_meta, "the name OfMeta, a Meta"),
     (told, r"the name id, a builtin_function_or_method \(line \d+, in Told.__repr__\)"),
     (sets_shape, "it sets the attribute shape"),
-    (sets_an_attribute, "the name one, a Loud"),
+    (sets_an_attribute, "the name one, a Cached"),
     (prints, r"the name print, a builtin_function_or_method \(line \d+, in prints\)"),
     (appends, r"the name counts, a list \(line \d+, in appends\)"),
     (in_a_block, r"the name open, a builtin_function_or_method \(line \d+, in in_a_block\)"),
