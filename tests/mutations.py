@@ -1672,9 +1672,9 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/functions/ufunc_methods.py",
-        "        if isinstance(x, Arr) and (a.roots & x.roots or ANYWHERE in a.roots | x.roots):",
-        "        if False:",
-        "reader/test_as_programs_have_them.py",
+        "    items = [undisturbed(r, x, a) if isinstance(x, Arr) else x for x in items]\n",
+        "",
+        "reader/test_scattered.py",
     ),
     Mutation(
         "np_compile/reader/functions/ufunc_methods.py",

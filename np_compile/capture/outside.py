@@ -81,16 +81,17 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
 
     own, named = mapped((args, kwargs), handed)
     calls_back = any(callable(v) and not isinstance(v, type) for v in leaves((args, kwargs)))
-    result = None
+    ran = False
     try:
         with c.device or nullcontext(), torch._C._DisableAutocast(), hooks(True):
             result = as_user(1)(partial(shim.TABLE[name].function, **named), *own)
+        ran = True
     except shim.NotSupported:
         pass
     except Exception:
         if calls_back:  # the error may be the user's
             raise
-    if result is None:  # NumPy runs the call, or says what is wrong with it
+    if not ran:  # NumPy runs the call, or says what is wrong with it
         return c.through_numpy(name, args, kwargs, why)
     if c.device is not None:
         for a, x, version in given.values():

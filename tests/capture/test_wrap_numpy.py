@@ -101,6 +101,33 @@ def test_in_place_on_a_tensor(wrap):
         np.testing.assert_array_equal(x.numpy(), want)
 
 
+def added_at(x, v):
+    np.add.at(x, [0, 0, 2], v)
+
+
+def subtracted_at(x, v):
+    np.subtract.at(x, [1, 1], v.max())
+
+
+def multiplied_at(x, v):
+    np.multiply.at(x, slice(1, 3), (2,))
+    np.add.at(x, np.arange(len(v)), np.concatenate([v]))
+
+
+@both
+@pytest.mark.parametrize("f", [added_at, subtracted_at, multiplied_at])
+@pytest.mark.parametrize("dtype", [F64, torch.int16, torch.float16])
+def test_what_returns_nothing_runs_once(f, dtype, wrap):
+    """Calls that give None have been run by the shim as much as others, and not by NumPy again."""
+    v = tensor(3).abs()
+    fast = wrap(f)
+    for _ in range(2):
+        x, want = torch.ones(3, dtype=dtype), np.ones(3, tensor(0).to(dtype).numpy().dtype)
+        f(want, v.numpy())
+        assert fast(x, v) is None
+        np.testing.assert_array_equal(x.numpy(), want)
+
+
 @both
 def test_non_contiguous_tensors(wrap):
     for x in (
