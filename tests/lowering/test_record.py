@@ -160,12 +160,13 @@ def test_both_tracers_agree(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = _segments(name, monkeypatch, quick=True)
     theirs = _segments(name, monkeypatch, quick=False)
     assert len(ours) == len(theirs) > 0
+    last = 1e-14 if name == "fft" else 0  # a transform's last place depends on where the data lie
     for (graph, inputs), (other, same_inputs) in zip(ours, theirs, strict=True):
         results = _Checked(graph).run(*inputs)
         expected = other(*same_inputs)
         for a, b in zip([*results, *inputs], [*expected, *same_inputs], strict=True):
             assert _layout(a) == _layout(b)
-            torch.testing.assert_close(a, b, rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(a, b, rtol=last, atol=last, equal_nan=True)
         again = graph(*(t.clone() for t in inputs))
         assert [_layout(t)[:2] for t in again] == [_layout(t)[:2] for t in results]
 
