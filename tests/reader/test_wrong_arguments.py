@@ -38,3 +38,17 @@ def test_arguments_of_other_types(name):
     x = np.arange(1.0, 10.0).reshape(3, 3)
     for v in ("nuc", "fro", True, (1,), [1], (0, 0), float, None, 1, 2.5):
         check_whatever_leaves(f, [(x, v)])
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: x.argmax(axis=(0, 1)), lambda x: np.argmin(x, (1,)), lambda x: x[0].argmax((0,)),
+])  # fmt: skip
+def test_a_tuple_is_no_place_to_look_along(call):
+    def f(x):
+        found = []
+        for i in range(2):
+            found.append(call(x))
+            x[0, i] += 1
+        return found
+
+    check_whatever_leaves(f, [(np.arange(6.0).reshape(2, 3),)])

@@ -184,7 +184,8 @@ def _arg(op: str) -> Callable:
         if isinstance(x, Num) or x.rep in PARTS:
             raise Unreadable("argmin of this")
         x = solid(r, x)
-        if is_none(axis) or (x.ndim == 1 and axis_of(axis, 1) == 0):
+        place = None if axis is None or is_none(axis) else axis_of(axis, x.ndim)
+        if place is None or x.ndim == 1:
             text = extreme(r, op, x)
             n = size_of(r, x.dims)
             name = r.named(text, "i64", "n")
@@ -192,12 +193,11 @@ def _arg(op: str) -> Callable:
             if n.lin is not None:
                 r.facts.add(n.lin - lin - 1)
             return Num(name, "i64", ("int64",), "", lin, 0, n.high)
-        axes = axes_of(axis, x.ndim)
-        n = x.dims[axes[0]]
+        n = x.dims[place]
         if n.low < 1:
             r.leave_if(f"{n.text} == 0", "the extreme of no elements")
-        if axes[0] != x.ndim - 1:
-            return _of_rows(r, op, lazy(x), axes[0])
+        if place != x.ndim - 1:
+            return _of_rows(r, op, lazy(x), place)
         source = lazy(x)
         made = alloc(r, "i64", x.dims[:-1])
         with loops(r, made.dims, vector="") as index:
