@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -19,14 +19,40 @@ from .source import own_names
 
 RETURNED, WENT_ON = "returned", "went on"
 _FIRST = "__first"
+_LIST_ITERATOR: Any = type(iter([]))
 
 
 def rest_of(values: Iterable, k: int, begun: bool) -> Iterable:
     """What is left of an iterable after k values. begun: the next one is bound already; None
     stands for it, as what it was taken from may have changed."""
     if begun:
-        return chain((None,), rest_of(values, k + 1, False))
-    return values[k:] if isinstance(values, range) else islice(values, k, None)
+        return chain((None,), _after(values, k + 1))
+    return _after(values, k)
+
+
+def _after(values: Iterable, k: int) -> Iterable:
+    """What is left after k values, as Python's iterator stands there now: what changes later, the
+    length of a list, say, changes nothing of where it is."""
+    if isinstance(values, range):
+        return values[k:]
+    if type(values) is enumerate:
+        inner, begin = values.__reduce__()[1]
+        return enumerate(_after(inner, k), begin + k)
+    if type(values) is zip:
+        _, inner, *strict = values.__reduce__()
+        return zip(*[_after(x, k) for x in inner], strict=bool(strict))
+    rest = iter(values)
+    if type(rest) is _LIST_ITERATOR:
+        return _items(rest.__reduce__()[1][0], k)
+    next(islice(rest, k, k), None)
+    return rest
+
+
+def _items(values: list, k: int) -> Iterator[Any]:
+    """The items of a list from one on, which may be beyond the end of one that grows again."""
+    while k < len(values):
+        yield values[k]
+        k += 1
 
 
 class Entered:

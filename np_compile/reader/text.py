@@ -14,7 +14,7 @@ from .lists import allocated, contains, list_method, list_of
 from .lists import joined as joined_lists
 from .nest import kept
 from .read import Again, Reader, int_constant
-from .unions import binary
+from .unions import binary, unlike
 from .values import CHAR, Known, Lst, Num, Unreadable, Value, char, letters, python
 
 _TEXTS = (str, bytes)
@@ -86,9 +86,7 @@ def compared(r: Reader, op: str, a: Value, b: Value) -> Value | None:
     if is_char(x) or is_char(y):
         c, other = (x, y) if is_char(x) else (y, x)
         if not is_text(other):
-            if isinstance(other, (Num, Known)):
-                return python(op == "NotEq")
-            raise Unreadable("a comparison of a character")
+            return _unlike(op, other)
         if isinstance(other, Known):
             return python(op == "NotEq")  # it is no single character
         test = f"({other.buf}->dims[0] == 1 && *(unsigned *){other.buf}->data == {c.text})"
@@ -96,9 +94,7 @@ def compared(r: Reader, op: str, a: Value, b: Value) -> Value | None:
             return python(op == "NotEq")
     else:
         if not (is_text(x) and is_text(y)):
-            if isinstance(x, (Num, Known)) or isinstance(y, (Num, Known)):
-                return python(op == "NotEq")
-            raise Unreadable("a comparison of a text")
+            return _unlike(op, y if is_text(x) else x)
         x, y = in_parts(r, x), in_parts(r, y)
         if x.made is not y.made:
             return python(op == "NotEq")
@@ -107,6 +103,13 @@ def compared(r: Reader, op: str, a: Value, b: Value) -> Value | None:
     found = r.named(test, "u8", "c")
     sign = "" if op == "Eq" else "!"
     return Num(f"({sign}{found})", "bool", ("bool",), low=0, high=1)
+
+
+def _unlike(op: str, x: Value) -> Value | None:
+    """A comparison of a text and what is none; None where that has a say in what it gives."""
+    if isinstance(x, Known) and x.value is not None and type(x.value).__eq__ != object.__eq__:
+        raise Unreadable("a comparison of a text and an object")
+    return unlike(op, x) if isinstance(x, (Num, Known, Lst)) else None
 
 
 def found_in(r: Reader, x: Value, text: Value) -> Value:

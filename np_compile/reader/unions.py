@@ -39,12 +39,14 @@ from .values import (
     C_TYPE,
     DTYPE_OF,
     INTEGERS,
+    MEMBERS,
     PARTS,
     PYTHON,
     REPRESENTATION,
     Conflict,
     Num,
     Unreadable,
+    Value,
     c_int,
     python,
 )
@@ -106,13 +108,23 @@ def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
     return _tagged(r, x, a, b, ways, kinds)
 
 
+def unlike(op: str, x: Value) -> Num:
+    """`x == text` or `x != text` of what is no text: NumPy's numbers give a truth of NumPy's."""
+    made = python(op == "NotEq")
+    kinds = x.kinds if isinstance(x, Num) else ()
+    ours = {k in PYTHON or k in MEMBERS for k in kinds}
+    if len(ours) > 1:
+        raise Unreadable("a comparison of a text and a number of Python's or of NumPy's")
+    return made if ours != {False} else Num(made.text, "bool", ("bool_",), low=0, high=1)
+
+
 def _of_characters(r: Reader, op: str, a: Num, b: Num) -> Num:
     """A comparison of two characters, by their code points, or of words."""
     if members.is_member(a) or members.is_member(b):
         return members.operate(r, op, a, b)
     both = a.is_text and b.is_text
     if op in ("Eq", "NotEq") and not both:
-        return python(op == "NotEq")
+        return unlike(op, b if a.is_text else a)
     if op not in COMPARISONS or not both:
         raise Unreadable(f"{op} of text")
     if a.value is not None and b.value is not None:

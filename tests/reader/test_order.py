@@ -4,10 +4,11 @@ checks in one statement, and loops whose next value cannot be had."""
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import np_compile
 
-from .support import Case, case, check, each, exact, whole
+from .support import Case, case, check, check_whatever_leaves, each, exact, whole
 
 _RNG = np.random.default_rng(7)
 _GRAPH = _RNG.random((9, 9)) > 0.6
@@ -322,6 +323,56 @@ def unpacks_late(a, out):
     return total
 
 
+def backwards_and_leaves(n):
+    values = [n, 2]
+    for _ in reversed(values):
+        if values:
+            values.pop()
+    return values
+
+
+def backwards_after_it_left(n):
+    values, found = list(range(n)), []
+    for k, x in enumerate(reversed(values), 3):
+        found.append((k, x))
+        if x == 3:
+            found.append((0, next(reversed(values))))
+            values.pop()
+    return found, values
+
+
+def backwards_beside_one_that_grows(n):
+    values, others, found = list(range(n)), [1, 2], []
+    for x, y in zip(reversed(values), others, strict=False):
+        found.append((x, y))
+        if x == 3:
+            others.append(next(reversed(values)))
+            values.pop()
+        others.append(x)
+    return found, values, others
+
+
+def shrinks_and_grows_after_it_left(n):
+    values, found = list(range(n)), []
+    for x in values:
+        found.append(x)
+        if len(found) == n - 1:
+            values.pop()
+            values.pop()
+            values.extend((7, 8, next(reversed(values))))
+    return found, values
+
+
+def keys_that_go_after_it_left(n):
+    values, found = {k: k for k in range(n)}, []
+    for x in values:
+        found.append(x)
+        if x == 1:
+            del values[0]
+            values[77] = 1
+    return found
+
+
 @each(
     [
         exact(removed_if_there, (3,), (1,), (0,)),
@@ -341,6 +392,17 @@ def unpacks_late(a, out):
 )
 def test_a_list_that_changes_while_a_loop_runs_over_it(c: Case) -> None:
     check(c)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        backwards_and_leaves, backwards_after_it_left, backwards_beside_one_that_grows,
+        shrinks_and_grows_after_it_left, keys_that_go_after_it_left,
+    ],
+)  # fmt: skip
+def test_what_a_loop_goes_through_changes_where_python_goes_on(f) -> None:
+    check_whatever_leaves(f, [(5,), (2,), (6,)])
 
 
 @each(

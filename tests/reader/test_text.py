@@ -13,6 +13,8 @@ import np_compile
 
 from .support import check, check_call, check_whatever_leaves, each, exact, refusals, whole
 
+X = np.arange(3.0)
+
 
 def distance(s, t):
     prev = list(range(len(t) + 1))
@@ -153,6 +155,56 @@ def equal_texts(s, t, n):
     return found
 
 
+def beside_elements(x, s, t):
+    found = []
+    others = []
+    for k in range(len(x)):
+        found.append((x[k] == s, s != x[k], x[k] == t[k], t[k:] != x[k], x[k] == b"12"))  # noqa: PERF401
+    for c in t:
+        others.append((x[0] == c, c != x[0], ~(x.sum() != "a"), x[0] == None, c != None))  # noqa: E711, PERF401
+    return found, others, [k == s for k in range(len(x))]
+
+
+def beside_element_or_integer(x, s):
+    found = []
+    y = x[0]
+    for k in range(3):
+        found.append(y == s)
+        y = k
+    return found
+
+
+def beside_an_array(x, s):
+    found = []
+    for k in range(2):
+        found.append((k, x == "ab", s != x))  # noqa: PERF401
+    return found
+
+
+def beside_a_dtype(x, s):
+    found = []
+    for c in s:
+        found.append((x.dtype == c, c))  # noqa: PERF401
+    return found
+
+
+class Anything:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return self.n
+
+
+def beside_an_object(n, s):
+    found = []
+    for k in range(n):
+        x = Anything(k)
+        found.append(x == "ab")
+        found.append(x == s)
+    return found
+
+
 def last_seen(s):
     c = "?"
     count = 0
@@ -189,6 +241,8 @@ def sums_of_bytes(s):
     exact(table_of, ("ACGTTGCAX",), ("",)),
     exact(modes, (np.arange(90.0), "add"), (np.arange(90.0), "subtract")),
     exact(equal_texts, ("abab", "abab", 4), ("ab", "ac", 2)),
+    exact(beside_elements, (X, "2", "abc"), (X.astype("i4"), "ab", "abc"), (X > 1, "", "123"),
+          (X * 1j, "c", "abc"), (X.astype("f4"), "d", "abc")),
     exact(last_seen, ("aabbbc",), ("",), ("?",)), exact(groups, ("abcabca",)),
 ])  # fmt: skip
 def test_programs(c):
@@ -204,6 +258,11 @@ def test_programs(c):
         (equal_texts, [("", "abc", 3), ("ab", "abc", 3)]),
         (sums_of_bytes, [("abc",), ([1, 2],), (b"abc",), (None,)]),
         (bits, [(b"", 1), ("abc", 1)]),
+        (beside_elements, [(X, b"ab", "abc"), (X, None, "abc")]),
+        (beside_element_or_integer, [(X, "a"), (X.astype("i4"), "ab")]),
+        (beside_an_array, [(X, "d"), (X, "ab")]),
+        (beside_a_dtype, [(X, "fd")]),
+        (beside_an_object, [(3, "ab"), (3, "a")]),
     ],
 )
 def test_what_leaves(f, calls):
