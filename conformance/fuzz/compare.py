@@ -112,9 +112,11 @@ _WHERE = " lies where "
 
 
 def _places(a: np.ndarray) -> tuple:
+    """Where elements lie, in their order: strides of axes of one lead nowhere."""
     if not a.size:
         return a.shape, a.dtype
-    return a.__array_interface__["data"], a.shape, a.strides, a.dtype
+    steps = [s for n, s in zip(a.shape, a.strides, strict=True) if n > 1]
+    return a.__array_interface__["data"], a.shape, steps, a.dtype
 
 
 def _of_views(got: Sequence[str], want: Sequence[str]) -> list[str]:

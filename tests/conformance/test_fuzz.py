@@ -169,6 +169,18 @@ def test_views_of_the_same_elements_may_be_one_object_but_not_the_other_way_roun
         assert "memory" in difference(got, want, True, 0.0, True)
 
 
+def test_views_are_of_the_same_elements_whatever_the_strides_of_axes_of_one() -> None:
+    x, y = np.zeros((2, 1))[::2], np.zeros((2, 2))
+
+    def seen(result) -> Seen:
+        return observe(lambda: result, (), dict)[0]
+
+    assert x.T[-1].strides != x[0].strides
+    assert not difference(seen([x[0]] * 2), seen([x.T[-1], x[0]]), True, 0.0, True)
+    assert "memory" in difference(seen([y] * 2), seen([y, y.T]), True, 0.0, True)
+    assert "memory" in difference(seen([y[:1]] * 2), seen([y[:1], y[:, :1].T]), True, 0.0, True)
+
+
 @pytest.mark.parametrize(
     ("what", "does"),
     [("crashes", "os.kill(os.getpid(), signal.SIGSEGV)"), ("takes longer", "signal.pause()")],

@@ -206,6 +206,20 @@ def numbers_into(m, x, y):
     return y
 
 
+def values_into_one(x, y, z):
+    for _ in range(2):
+        np.add(x, y, out=z)
+        np.maximum(x, z.real, out=z)
+        np.fmin(z.real, y, z)
+    return z
+
+
+def clipped_into_one(x, y, z):
+    for _ in range(2):
+        np.clip(x, True, y, out=z)
+    return z
+
+
 def row_into(m, x, y):
     for _ in range(2):
         np.add(x, 1, out=m)
@@ -310,6 +324,9 @@ CASES = [
     exact(sum_into, (M, X, np.zeros(3)), refused="another rank"),
     exact(numbers_into, (M, X, np.zeros(3)), refused="another rank"),
     exact(row_into, (M, X, X), refused="another rank"),
+    *(exact(f, (3, 2, np.zeros((), d)), (True, True, np.zeros((), d)), (1.5, 2.5, np.zeros((), d)))
+      for f in (values_into_one, clipped_into_one) for d in ("c16", "c8")),
+    exact(clipped_into_one, (1.1, 2, np.zeros((), "f4"))),
     exact(bounded_queue, (5,), (0,), refused="deque"),
     exact(started_sum, (X,), refused="sum of this"),
     exact(largest_by_key, (X,)),

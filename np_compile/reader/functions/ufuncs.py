@@ -286,7 +286,7 @@ def into(r: Reader, made: Value, out: Value) -> Value:
     value = of_number(made) if isinstance(made, Num) else lazy(made)
     if len(value.dims) != out.ndim:
         raise Unreadable("out= of another rank")
-    commit = fill(r, out, stored(value, r, out.rep) if value.dims else value)
+    commit = fill(r, out, stored(value, r, out.rep))
     for d, n in zip(value.dims, out.dims, strict=True):
         if d.value == 1 and n.value != 1:
             raise Unreadable("out= that is larger")
