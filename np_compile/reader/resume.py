@@ -35,13 +35,14 @@ def _after(values: Iterable, k: int) -> Iterable:
     length of a list, say, changes nothing of where it is."""
     if isinstance(values, range):
         return values[k:]
+    made: Any = values
     if type(values) is enumerate:
-        inner, begin = values.__reduce__()[1]
+        inner, begin = made.__reduce__()[1]
         return enumerate(_after(inner, k), begin + k)
     if type(values) is zip:
-        _, inner, *strict = values.__reduce__()
+        _, inner, *strict = made.__reduce__()
         return zip(*[_after(x, k) for x in inner], strict=bool(strict))
-    rest = iter(values)
+    rest: Any = iter(values)
     if type(rest) is _LIST_ITERATOR:
         return _items(rest.__reduce__()[1][0], k)
     next(islice(rest, k, k), None)
