@@ -22,6 +22,7 @@ VIEWS = {
     "row": lambda x: x[2],
     "column": lambda x: x[:, -1],
     "transpose": lambda x: x.T,
+    "transposed matrices": lambda x: x.mT,
     "ravel": lambda x: x.ravel(),
     "reshape": lambda x: x.reshape(4, -1),
     "newaxis": lambda x: x[:, None],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import cache
-from types import BuiltinMethodType
+from types import BuiltinMethodType, GetSetDescriptorType
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,7 @@ _USERS: dict[str, Any] = {}  # functions that users have as single calls, by the
 @cache
 def numpy_function(name: str) -> Callable:
     """NumPy's function for a row's name, or the user's; for "ndarray.<m>" one that calls the
-    method."""
+    method, or gives the attribute."""
     if name in _USERS:
         return _USERS[name].__wrapped__
     if name == "ndarray.__getitem__":
@@ -44,7 +44,9 @@ def numpy_function(name: str) -> Callable:
 
         return _window_numpy
     if name.startswith("ndarray."):
-        return Method(name.removeprefix("ndarray."))
+        name = name.removeprefix("ndarray.")
+        is_attribute = isinstance(getattr(np.ndarray, name, None), GetSetDescriptorType)
+        return operator.attrgetter(name) if is_attribute else Method(name)
     found: Any = np
     for part in name.split("."):
         found = getattr(found, part)
