@@ -419,6 +419,8 @@ def type_of(x: Value) -> type:
         if x.kind in PYTHON:
             return PYTHON_TYPE[x.kind]
         return np.dtype(x.kind.rstrip("_")).type
+    if isinstance(x, Lazy) and x.ndim == 0:  # what NumPy computes without axes is a scalar
+        return x.dtype.type
     if isinstance(x, (Arr, Lazy)):
         return np.ndarray
     if isinstance(x, Tup):

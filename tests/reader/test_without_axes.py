@@ -40,8 +40,19 @@ def outer(x, z):
     return np.add.outer(z, 1), np.add.outer(3, x), np.subtract.outer(x, n), np.multiply.outer(x, z)
 
 
+def told(x, z):
+    found = [type(z % 2).__name__, type(z * z).__name__, type(np.sin(z)).__name__]
+    for i in range(2):
+        x[i] += 1
+        found.append(type(x[i] + z).__name__)
+    return found, isinstance(z + 1, np.ndarray), isinstance(-z, np.generic)
+
+
+FUNCTIONS = [chosen, kept_axes, rounded, powers, outer, told]
+
+
 @pytest.mark.parametrize("dtype", ["u1", "i8", "f4"])
-@pytest.mark.parametrize("f", [chosen, kept_axes, rounded, powers, outer], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
 def test_values(f, dtype):
     x = np.array([1, 0, 2], dtype)
     check_whatever_leaves(f, [(x, np.array(3, dtype)), (x, np.array(0, dtype)[()])])
