@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from np_compile.tape.node import Break
 
 from .arrays.array import Array
-from .segments import may_differentiate
 
 if TYPE_CHECKING:
     from .capture import Capture
@@ -31,7 +30,7 @@ NAMES = _NEW | _OF_ARRAY | _JOINS
 def is_long(c: Capture, name: str, args: tuple, kwargs: dict) -> bool:
     """Whether a call, of one of `NAMES`, is made as `call` makes it."""
     items: Any = args[0] if args else None
-    if type(items) not in (list, tuple) or len(items) <= _MANY or not may_differentiate(c):
+    if type(items) not in (list, tuple) or len(items) <= _MANY or not c.differentiates():
         return False
     most = {"stack": 2, "concatenate": 2}.get(name, 1)
     if name not in _OF_ARRAY and (len(args) > most or not {"axis"}.issuperset(kwargs)):

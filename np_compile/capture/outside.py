@@ -89,7 +89,8 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
     except shim.NotSupported:
         pass
     except Exception:
-        if calls_back:  # the error may be the user's
+        written = any(x._t._version != version for _, x, version in given.values())
+        if calls_back or written:  # the error may be the user's, and nothing is done twice
             raise
     if not ran:  # NumPy runs the call, or says what is wrong with it
         return c.through_numpy(name, args, kwargs, why)

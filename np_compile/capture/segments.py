@@ -82,7 +82,7 @@ def cut(c: Capture, reason: Break) -> None:
     variants = node.programs.get(live)
     if variants is None:
         variants = Variants()
-    grad = may_differentiate(c)
+    grad = _may_differentiate(c)
     key = (grad, *variants.key(seg.ints))
     program = variants.programs.get(key)
     again = program is not None
@@ -348,7 +348,7 @@ def _charge(c: Capture, program: Program) -> None:
     c.overhead += seconds
 
 
-def may_differentiate(c: Capture) -> bool:
+def _may_differentiate(c: Capture) -> bool:
     """Whether torch notes what is done with tensors that require gradients."""
     return c.grads and torch.is_grad_enabled()
 
@@ -393,7 +393,7 @@ def _bound(
     variants.take(general.dynamic, seg.ints)
     if len(variants.programs) >= _BOUND:
         variants.programs.clear()
-    variants.programs[(may_differentiate(c), *variants.key(seg.ints))] = program
+    variants.programs[(_may_differentiate(c), *variants.key(seg.ints))] = program
     if not general.noted:
         general.noted = True
         program.seconds = general.seconds

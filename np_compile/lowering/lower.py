@@ -199,9 +199,8 @@ def _run(step: Node, name: str, args: list, kwargs: dict, values: list[Any]) -> 
         Lens.getitem(args[0], mapped(args[1], read)).write(mapped(args[2], read))
         return
     function = shim.TABLE[name].function
-    now, named = args, kwargs
-    if Lens in map(type, values):
-        now, named = mapped(args, read), mapped(kwargs, read)
+    now = mapped(args, read)
+    named = mapped(kwargs, read)
     before = {k: _writes(a) for k, (_, a) in held.items()}
     result = function(*now, **named)
     for k, (lens, a) in held.items():

@@ -56,6 +56,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     python,
 )
 
@@ -138,7 +139,7 @@ def _of_all(
     r: Reader, name: str, x: Value, key: Value | None = None, default: Value | None = None
 ) -> Value:
     """min or max of one sequence."""
-    key = None if isinstance(key, Known) and key.value is None else key
+    key = None if is_none(key) else key
     x = in_any_order(r, x) if key is None else in_order(r, x)
     if default is not None:
         n = _len(r, x)

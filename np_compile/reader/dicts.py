@@ -48,6 +48,7 @@ from .values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     letters,
     python,
 )
@@ -244,7 +245,7 @@ def _most_common(r: Reader, t: Table, n: Value | None = None) -> Value:
     if t.of is None:
         return found
     counts = as_list(r, View(t, "values"))
-    if n is None or (isinstance(n, Known) and n.value is None):
+    if is_none(n):
         return in_order_of(r, found, counts)
     if not isinstance(n, Num) or n.kind != "int":
         raise Unreadable("the most common items of this number")

@@ -6,14 +6,13 @@ import ast
 import bisect
 import copy
 import functools
-import heapq
 import inspect
 import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import iterators, managers, named_items
+from . import heaps, iterators, managers, named_items
 from .assignments import depend_on_each_other
 from .calls import TAKES_ALL
 from .dicts import CHANGING
@@ -530,10 +529,7 @@ def _changes(r: Reader, node: ast.Call) -> bool:
     return isinstance(found, types.FunctionType) and is_effectful(r, found)
 
 
-_CHANGES = (
-    heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, bisect.insort_left,
-    bisect.insort_right,
-)  # fmt: skip
+_CHANGES = (*heaps.TABLE, bisect.insort_left, bisect.insort_right)
 
 
 def _split_test(node: ast.stmt, name: str) -> list[ast.stmt]:

@@ -19,7 +19,7 @@ from .lists import length, size_of_item
 from .nest import alloc, loops, place, write
 from .numbers import convert, to_int
 from .read import C_STORAGE, Reader
-from .values import Arr, Known, Lst, MadeRng, Num, Rng, Unreadable, Value, python
+from .values import Arr, Known, Lst, MadeRng, Num, Rng, Unreadable, Value, is_none, python
 
 # name in C -> the symbol in NumPy's library, and its C type.
 DISTRIBUTIONS = {
@@ -91,7 +91,7 @@ def _drawn(r: Reader, size: Value | None, rep: str, kind: str, text: Callable[[]
     """One number, or an array of them."""
     r.one_by_one()
     made: Value
-    if size is not None and not (isinstance(size, Known) and size.value is None):
+    if not is_none(size):
         made = alloc(r, rep, extents_of(r, size))
         with loops(r, made.dims, vector="") as index:
             write(r, made, index, text())
@@ -185,7 +185,7 @@ def _integers(
 ) -> Value:
     if more:
         raise Unreadable("integers with these arguments")
-    if high is None or (isinstance(high, Known) and high.value is None):
+    if is_none(high):
         low, high = python(0), low
     if not (isinstance(low, Num) and isinstance(high, Num) and low.is_int and high.is_int):
         raise Unreadable("integers between what are no integers")

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from .functions.operands import as_operand, is_none
+from .functions.operands import as_operand
 from .nest import alloc, cast, copied, lazy, loops, size_of
 from .read import Reader
-from .values import INTEGERS, Arr, Lazy, Unreadable, Value
+from .values import INTEGERS, Arr, Lazy, Unreadable, Value, is_none
 
 _MOST = 24  # rows of a matrix, and
 _ELEMENTS = 512  # elements, up to which C of its own is used

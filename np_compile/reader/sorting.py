@@ -24,7 +24,20 @@ from .lists import (
 from .nest import kept, place
 from .numbers import truth
 from .read import Reader, certain
-from .values import ANYWHERE, Arr, Items, Known, Lst, NotYet, Num, Tup, Unreadable, Value, python
+from .values import (
+    ANYWHERE,
+    Arr,
+    Items,
+    Known,
+    Lst,
+    NotYet,
+    Num,
+    Tup,
+    Unreadable,
+    Value,
+    is_none,
+    python,
+)
 
 
 def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None = None) -> Value:
@@ -37,7 +50,7 @@ def sort(r: Reader, a: Lst, *, key: Value | None = None, reverse: Value | None =
     if a.of is None:
         return Known(None)
     down = truth(descending)
-    if _is_none(key) and a.kind is not None and a.of.rep in ("i64", "f64"):
+    if is_none(key) and a.kind is not None and a.of.rep in ("i64", "f64"):
         _sort_numbers(r, a, down.text)
     else:
         keys = _keys(r, a, key)
@@ -123,10 +136,6 @@ def extreme(r: Reader, name: str, a: Lst, key: Value | None = None) -> Value:
     return item_at(r, a, r.integer(best, 0))
 
 
-def _is_none(key: Value | None) -> bool:
-    return key is None or (isinstance(key, Known) and key.value is None)
-
-
 def _sees(r: Reader, key: Value | None, a: Lst) -> bool:
     """Whether a function that is made where it is called sees a list under a name: Python shows it
     an empty one."""
@@ -158,7 +167,7 @@ def _keys(r: Reader, a: Lst, key: Value | None) -> Lst:
     """A list of what items are compared by, of which none is NaN."""
     r.one_by_one()
     r.hoisted = False
-    keys = a if _is_none(key) else made_list(r, (), r.list_site())
+    keys = a if is_none(key) else made_list(r, (), r.list_site())
     with each(r, length(r, a)) as k:
         x = item_at(r, a, k)
         if keys is not a:

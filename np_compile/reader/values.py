@@ -106,6 +106,11 @@ class Num:
         return not TEXT.isdisjoint(self.kinds)
 
 
+def is_none(x: Value | None) -> bool:
+    """Whether an argument is not given, or None."""
+    return x is None or (isinstance(x, Known) and x.value is None)
+
+
 def python(value: Any) -> Num:
     """A literal."""
     kind = type(value).__name__

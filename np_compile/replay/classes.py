@@ -15,7 +15,8 @@ from typing import Any
 
 from .guards import Class, Name, Reach
 
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
+HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
+LIBRARIES = ("numpy", "np_compile", "torch")  # whose Python is not looked into
 # What Python puts into a class, and looks at for libraries that ask, or for itself.
 _NOTES = frozenset(
     [
@@ -37,8 +38,8 @@ def is_simple(value: type) -> bool:
         c is object
         or (
             type(c) is type
-            and c.__flags__ & _HEAP
-            and c.__module__.partition(".")[0] not in ("numpy", "np_compile", "torch")
+            and c.__flags__ & HEAP
+            and c.__module__.partition(".")[0] not in LIBRARIES
         )
         for c in value.__mro__
     )

@@ -22,7 +22,7 @@ from np_compile.capture.names.entrances import own_code
 from np_compile.capture.names.numpy_names import row_of_function
 from np_compile.capture.names.substitute import MISSING, contents
 
-from .classes import is_simple, members
+from .classes import HEAP, LIBRARIES, is_simple, members
 from .guards import Cell, Function, Name, Reach, Refused, text_of
 
 # Instructions that change nothing but the frame's own variables and stack.
@@ -87,7 +87,6 @@ _LOOKING = (np.may_share_memory, np.shares_memory)
 _VALUES = {int, float, complex, str, bool, type(None), type(NotImplemented)} | {
     np.dtype(char).type for char in np.typecodes["All"] if char not in "VO"
 }
-_HEAP = 1 << 9  # Py_TPFLAGS_HEAPTYPE: of types whose attributes can be set
 
 
 class _Unknown(Exception):
@@ -262,7 +261,7 @@ def _reached(name: str, value: Any, steps: Iterator[dis.Instruction], found: Rea
         return
     if isinstance(value, types.FunctionType):
         library = (value.__module__ or "").partition(".")[0]
-        if library not in ("numpy", "np_compile", "torch"):
+        if library not in LIBRARIES:
             _function(value, found)
             return
     raise _Unknown(f"the name {name}, a {type(value).__name__}")
@@ -305,7 +304,7 @@ def _is_value(value: Any) -> bool:
 
 
 def _is_plain_type(value: type) -> bool:
-    return not value.__flags__ & _HEAP and (
+    return not value.__flags__ & HEAP and (
         issubclass(value, (np.generic, np.ndarray, *_PLAIN_TYPES))
     )
 

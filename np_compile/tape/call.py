@@ -111,7 +111,7 @@ class Call:
                 return make_slice(parameter(leaf.start), leaf.length, leaf.step)
             return leaf
 
-        args = [values[a.number] if type(a) is Reference else mapped(a, of) for a in self.args]
+        args = [mapped(a, of) for a in self.args]
         return args, {k: mapped(v, of) for k, v in self.kwargs.items()}
 
 

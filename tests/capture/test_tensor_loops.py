@@ -605,17 +605,6 @@ def by_class(x, rng):
     return x[rng.integers(9)] if np.median(x) > 0 else None
 
 
-def test_attributes_of_classes_in_inner_functions_are_left_to_recording():
-    fast, rng = compiled(by_class), np.random.default_rng(3)
-    try:
-        for _ in range(5):
-            Counts.known = 0
-            fast(series(9), rng)
-            assert type(Counts.known) is torch.Tensor
-    finally:
-        Counts.known = 0
-
-
 def test_numbers_are_keys(place):
     def priced(rates, rng):
         total = 0.0
@@ -679,8 +668,9 @@ def counts(x, rng):
     return Counts().count(x) + rng.random() if np.median(x) > 0 else None
 
 
-def test_attributes_of_classes_are_left_to_recording():
-    fast, rng = compiled(counts), np.random.default_rng(3)
+@pytest.mark.parametrize("f", [counts, by_class])
+def test_attributes_of_classes_are_left_to_recording(f):
+    fast, rng = compiled(f), np.random.default_rng(3)
     try:
         for _ in range(5):
             Counts.known = 0

@@ -128,6 +128,20 @@ def test_what_returns_nothing_runs_once(f, dtype, wrap):
         np.testing.assert_array_equal(x.numpy(), want)
 
 
+def test_what_fails_after_it_has_written_does_not_run_again(monkeypatch):
+    row = shim.TABLE["add.at"]
+
+    def fails(*args):
+        row.function(*args)
+        raise RuntimeError("too late")
+
+    monkeypatch.setitem(shim.TABLE, "add.at", dataclasses.replace(row, function=fails))
+    x = torch.ones(3, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="too late"):
+        compiled_eager(added_at)(x, tensor(3).fill_(2))
+    assert x.tolist() == [5, 1, 3]
+
+
 @both
 def test_non_contiguous_tensors(wrap):
     for x in (

@@ -122,9 +122,8 @@ def copy(to: torch.Tensor, given: torch.Tensor) -> torch.Tensor:
     """Copy a tensor into one of its shape on another device. Done when it returns, if it goes to
     the host; else all that the stream has is behind it. The tensor copied to."""
     given = given.detach().resolve_conj().resolve_neg()
-    if not _in_pieces(to, given):
-        return to.copy_(given)
-    if to.device.type == "cuda" and given.numel() * given.element_size() < SENT:
+    sent = to.device.type == "cuda" and given.numel() * given.element_size() < SENT
+    if sent or not _in_pieces(to, given):
         return to.copy_(given)
     device = to.device if to.device.type == "cuda" else given.device
     pinned = _pinned(device)

@@ -40,6 +40,7 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     python,
 )
 from .operands import (
@@ -49,7 +50,6 @@ from .operands import (
     as_item,
     as_operand,
     axis_of,
-    is_none,
     operand_kind,
     rep_or,
     scalar_type,

@@ -32,6 +32,7 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     python,
 )
 from .operands import (
@@ -41,7 +42,6 @@ from .operands import (
     dtype_of,
     extent_of,
     extents_of,
-    is_none,
     number_method,
     rep_or,
 )

@@ -51,6 +51,7 @@ from ..values import (
     Unreadable,
     Value,
     char,
+    is_none,
     python,
 )
 
@@ -389,11 +390,6 @@ def axis_of(x: Value, rank: int) -> int:
     if not isinstance(x, Num) or type(x.value) is not int or not -rank <= x.value < rank:
         raise Unreadable("an axis that is no constant")  # nor is a bool one
     return x.value % rank
-
-
-def is_none(x: Value | None) -> bool:
-    """Whether an argument is not given, or None."""
-    return x is None or (isinstance(x, Known) and x.value is None)
 
 
 def axes_of(x: Value | None, rank: int) -> tuple[int, ...]:

@@ -40,9 +40,10 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     python,
 )
-from .operands import as_operand, axes_of, axis_of, is_none, keeps, rep_or
+from .operands import as_operand, axes_of, axis_of, keeps, rep_or
 from .ufuncs import into, ufunc
 from .views import least_extent
 

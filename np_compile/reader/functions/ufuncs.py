@@ -39,8 +39,9 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
 )
-from .operands import agreed, as_operand, dtype_of, is_none, operand_kind
+from .operands import agreed, as_operand, dtype_of, operand_kind
 from .products import product_of
 
 # ufunc -> operation of the loop IR, on operands of the loop's dtype.

@@ -36,6 +36,7 @@ from ..values import (
     Tup,
     Unreadable,
     Value,
+    is_none,
     python,
 )
 from ..variables import item_type
@@ -46,7 +47,6 @@ from .operands import (
     axis_of,
     extent_of,
     extents_of,
-    is_none,
     number_method,
     part,
     rep_or,
