@@ -5,7 +5,9 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import zlib
 from collections.abc import Iterator
+from pathlib import Path
 
 # Before torch starts its threads: several test processes share the cores, and threads that spin
 # while they wait for one that does not run cost a hundred times the work.
@@ -32,8 +34,50 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip the tests marked `cuda` where there is no CUDA device."""
+# Tests whose parameters each cost a run of the compiler.
+_COMPILING = ("capture", "kernels", "reader", "replay", "test_whole_programs.py")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--part",
+        metavar="K/N",
+        type=_part,
+        default=(0, 1),
+        help="of the parameters of each test that compiles, every Nth from the Kth on",
+    )
+
+
+def _part(text: str) -> tuple[int, int]:
+    k, _, n = text.partition("/")
+    if not (k.isdecimal() and n.isdecimal() and int(n)):
+        raise ValueError("a part is K/N, of whole numbers")
+    return int(k) % int(n), int(n)
+
+
+def _chosen(items: list[pytest.Item], part: int, parts: int) -> set[pytest.Item]:
+    """The items of a part: of each test that compiles some parameters, one at least."""
+    chosen = set(items)
+    alike: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        room = item.path.relative_to(Path(__file__).parent).parts[0]
+        if room in _COMPILING and hasattr(item, "callspec"):
+            alike.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for test, of in alike.items():
+        n = min(parts, len(of))
+        chosen -= set(of)
+        chosen |= set(of[(part + zlib.crc32(test.encode())) % n :: n])
+    return chosen
+
+
+@pytest.hookimpl(trylast=True)  # after those that markers leave out
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Choose the part; skip the tests marked `cuda` where there is no CUDA device."""
+    part, parts = config.getoption("--part")
+    if parts > 1:
+        chosen = _chosen(items, part, parts)
+        config.hook.pytest_deselected(items=[x for x in items if x not in chosen])
+        items[:] = [x for x in items if x in chosen]
     if torch.cuda.is_available():
         return
     skip = pytest.mark.skip(reason="no CUDA device")
