@@ -2,7 +2,8 @@
 
 Words of all steps are filled in once; those that lead to arguments and results are written anew
 where an address has changed. Launches that come with the same addresses again are captured as a
-graph, which the host starts at once. Arrays that one program makes for another lie in one block.
+graph, which the host starts at once. Arrays that one program makes for another lie in one block,
+which torch's allocator has between two runs if it is large.
 """
 
 from __future__ import annotations
@@ -41,12 +42,13 @@ class Step:
 @dataclass
 class _Work:
     """What one run at a time needs on one stream. rows: the words of each step; held: parameters.
-    links: of each object, the places of its address among all words. launches: for pointers that
-    are aligned, or are not. graphs: by addresses; seen: the last addresses, which may come again,
-    also by turns."""
+    links: of each object, the places of its address among all words, and how far behind it they
+    lead; the block is the last one. block: if it is kept. launches: for pointers that are aligned,
+    or are not. graphs: by addresses; seen: the last addresses, which may come again, also by
+    turns."""
 
     rows: list[Any]
-    links: list[list[tuple[Any, int]]]
+    links: list[list[tuple[Any, int, int]]]
     block: torch.Tensor | None
     counters: torch.Tensor | None
     held: list[torch.Tensor] = field(default_factory=list)
@@ -118,10 +120,12 @@ class GpuSequence:
         aligned."""
         work = self._work()
         self._align(work, True)
+        if work.block is not None:
+            _lead(work.links[-1], work.block.data_ptr())
         links = [
             GpuLink(ctypes.addressof(row) + 8 * slot, k)
-            for k, places in enumerate(work.links)
-            for row, slot in places
+            for k, places in enumerate(work.links[:-1])
+            for row, slot, _ in places
         ]
         table = (GpuLink * len(links))(*links)
         stream = raw_stream(self._index)
@@ -179,6 +183,10 @@ class GpuSequence:
         for number, o in self._outputs:
             t = made[number] = empty_strided_cuda(o.shape, o.strides, o.dtype)
             places.append(t.data_ptr())
+        block = work.block
+        if block is None and self.block_bytes:
+            block = self._block()
+        places.append(0 if block is None else block.data_ptr())
         addresses = tuple(places)
         graph = work.graphs.get(addresses)
         if graph is not None:
@@ -193,22 +201,25 @@ class GpuSequence:
             else:
                 work.seen.append(addresses)
                 launch(work.launches, stream)
-        if self.block_bytes <= KEPT_BYTES:
-            self._free.setdefault(stream, []).append(work)
+        self._free.setdefault(stream, []).append(work)
         return len(self.steps), made
 
+    def _block(self) -> torch.Tensor:
+        return torch.empty(self.block_bytes, dtype=torch.uint8, device=self.device)
+
     def _work(self) -> _Work:
-        """Words for all steps, and memory for them to lead to."""
-        block = counters = None
-        if self.block_bytes:
-            block = torch.empty(self.block_bytes, dtype=torch.uint8, device=self.device)
+        """Words for all steps."""
+        block = self._block() if 0 < self.block_bytes <= KEPT_BYTES else None
+        counters = None
         if self._counters:
             counters = torch.zeros(self._counters, dtype=torch.int32, device=self.device)
         objects = {("read", p): k for k, p in enumerate(self.read)}
         objects |= {("made", n): len(self.read) + k for k, n in enumerate(self._wanted)}
-        work = _Work([], [[] for _ in objects], block, counters)
+        work = _Work([], [[] for _ in (*objects, "block")], block, counters)
         for step, first in zip(self.steps, self._firsts, strict=True):
-            row = step.program.new_words(block, counters)
+            row = step.program.new_words(None, counters)
+            if self.block_bytes:
+                work.links[-1].append((row, step.program.source.layout.block, 0))
             given = len(step.sources)
             work.held += step.program.write_parameters(row, given, step.floats, step.ints)
             leads = [
@@ -218,14 +229,13 @@ class GpuSequence:
             for slot, source in leads:
                 number = -1 - source
                 if source >= 0:
-                    work.links[objects["read", source]].append((row, slot))
+                    work.links[objects["read", source]].append((row, slot, 0))
                 elif number < len(self._constants):
                     row[slot] = self._constants[number].data_ptr()
                 elif ("made", number) in objects:
-                    work.links[objects["made", number]].append((row, slot))
+                    work.links[objects["made", number]].append((row, slot, 0))
                 else:
-                    assert block is not None
-                    row[slot] = block.data_ptr() + self._offsets[number]
+                    work.links[-1].append((row, slot, self._offsets[number]))
             work.rows.append(row)
         return work
 
@@ -234,8 +244,7 @@ class GpuSequence:
         aligned = True
         for address, links in zip(addresses, work.links, strict=True):
             aligned = aligned and address % 16 == 0
-            for row, slot in links:
-                row[slot] = address
+            _lead(links, address)
         work.addresses = addresses
         self._align(work, aligned and self._aligned)
 
@@ -260,6 +269,11 @@ class GpuSequence:
         if len(work.graphs) > _GRAPHS:
             work.graphs.popitem(last=False)
         return graph
+
+
+def _lead(links: list[tuple[Any, int, int]], address: int) -> None:
+    for row, slot, offset in links:
+        row[slot] = address + offset
 
 
 def _aligned(n: int) -> int:
