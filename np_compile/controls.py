@@ -17,7 +17,8 @@ from .api import compile, plain_function
 from .capture.frames import as_user
 from .capture.names.namespace import mentions
 from .capture.names.numpy_names import row_of_function, stands_for
-from .capture.names.substitute import contents, origin_of
+from .capture.names.origins import origin_of
+from .capture.names.substitute import contents
 from .capture.state import current, local
 from .errors import NotCompilable
 from .made import Made

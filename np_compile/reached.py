@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .capture.names.substitute import contents, origin_of
+from .capture.names.origins import origin_of
+from .capture.names.substitute import contents
 from .loan import Loan
 from .reader import source
 from .replay.guards import simple

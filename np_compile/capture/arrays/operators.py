@@ -16,7 +16,7 @@ from np_compile.tape.key import FLOAT, INT, NUMBERS, is_number
 from np_compile.tape.node import Break
 
 from ..frames import as_user
-from ..names.substitute import origin_of
+from ..names.origins import origin_of
 from .array import Array, read, recorded
 
 # Operators that give no warning, or, of sums and differences, hardly ever one.

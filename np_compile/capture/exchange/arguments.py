@@ -25,7 +25,8 @@ from ..arrays.array import Array
 from ..arrays.tensors import of_memory
 from ..names.entrances import is_of_threads
 from ..names.namespace import RANDOM_SOURCES, Drawing, RandomSource
-from ..names.substitute import NOT_MADE, contents, origin_of
+from ..names.origins import origin_of
+from ..names.substitute import NOT_MADE, contents
 from .objects import goes_through_arrays
 
 _PLAIN = (

@@ -27,7 +27,8 @@ from np_compile.attributes import own_dict, slot_values, slots
 from np_compile.tape.tree import with_items
 
 from ..arrays.array import Array
-from ..names.substitute import contents, origin_of
+from ..names.origins import origin_of
+from ..names.substitute import contents
 
 # What Python counts of an object that only a list refers to, and of one whose list is gone through:
 # from Python 3.14 on variables lend to calls what they refer to.

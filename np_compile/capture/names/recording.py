@@ -37,7 +37,8 @@ from .namespace import (
     replacement,
     stands_for_array,
 )
-from .substitute import Substitution, compares_numpy, evaluators, importer, origin_of
+from .origins import origin_of
+from .substitute import Substitution, compares_numpy, evaluators, importer
 
 BY_IDENTITY = "compares a function of NumPy's by `is`: `==` is recorded"
 

@@ -13,9 +13,7 @@ import builtins
 import functools
 import inspect
 import itertools
-import site
 import sys
-import sysconfig
 import types
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -26,21 +24,12 @@ from np_compile.attributes import own_dict
 
 from .codes import compared, compared_attributes, compared_by_identity, mentioned
 from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
+from .origins import OF_FLOATS, is_compiled, is_in_c, origin_of, takes_floats
 
 MISSING = object()
 NOT_MADE = object()  # for a stand-in whose segment has failed: the place keeps what it has
 _ROOM = 64  # copies of functions, before the first look at which of them are still needed
 BUILTINS = dict(vars(builtins))  # as they were, whatever a program puts in their place later
-_LIBRARY_FOLDERS = tuple(
-    {
-        sysconfig.get_path("stdlib"),
-        sysconfig.get_path("platstdlib"),
-        sys.base_prefix + "/lib/python",
-    }
-)
-_FOREIGN_FOLDERS = tuple(
-    {sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages()}
-)
 # Names of a module that are its own, whatever is substituted.
 _OF_MODULE = (
     "__name__", "__file__", "__package__", "__spec__", "__doc__", "__loader__", "__builtins__",
@@ -90,67 +79,6 @@ class Names(Protocol):
 
     def array(self, value: Any) -> Any:
         """For an array (or other state) found in a global, a closure or a module."""
-
-
-def origin_of(value: Any) -> str:
-    """ "numpy", "torch", "library" (standard), "foreign" (installed), "own" or "user"."""
-    if isinstance(value, types.ModuleType):
-        name = value.__name__
-        file = getattr(value, "__file__", None)
-    else:
-        name = getattr(value, "__module__", None) or ""
-        code = value.__code__ if hasattr(type(value), "__code__") else None
-        module = sys.modules.get(name)
-        if isinstance(code, types.CodeType):  # a class written in Cython has a descriptor
-            file = code.co_filename
-        else:
-            file = getattr(module, "__file__", None)
-    top = name.partition(".")[0]
-    if top == "numpy":
-        return "numpy"
-    if top == "torch":
-        return "torch"
-    if top == "np_compile":
-        return "own"
-    if top in sys.stdlib_module_names or top == "__builtin__":
-        return "library"
-    if file is None:
-        return "library" if top in ("builtins", "") else "user"
-    if file.startswith(_FOREIGN_FOLDERS) or "site-packages" in file:
-        return "foreign"
-    if file.startswith(_LIBRARY_FOLDERS) or file.startswith("<frozen"):
-        return "library"
-    return "user"
-
-
-def _is_compiled(value: Any) -> bool:
-    """Whether it is a function of `compile`, on arrays: those on tensors look at what they are
-    given."""
-    if origin_of(type(value)) != "own":  # others may answer to any name
-        return False
-    return getattr(value, "__np_compile_captured__", None) is not None and not value._tensors
-
-
-def _is_in_c(value: Any) -> bool:
-    """Whether it is a function written in C, or by Cython."""
-    return isinstance(value, types.BuiltinFunctionType) or type(value).__name__ in (
-        "cython_function_or_method", "fused_cython_function"
-    )  # fmt: skip
-
-
-# Modules of Python's own whose C tells floats by their class, of which no stand-in is.
-_OF_FLOATS = frozenset(("datetime", "decimal", "json", "marshal", "select", "time"))
-
-
-def takes_floats(value: Any) -> bool:
-    """Whether a function or a class of Python's own takes NumPy's float64 for the float that it is.
-    Of classes those whose instances hold nothing else: they keep no array."""
-    if getattr(value, "__module__", None) not in _OF_FLOATS:
-        return False
-    return not value.__flags__ & _HAS_GC if isinstance(value, type) else callable(value)
-
-
-_HAS_GC = 1 << 14  # a flag of classes: garbage is looked for in their instances
 
 
 def compares_numpy(f: types.FunctionType) -> bool:
@@ -405,7 +333,7 @@ class Substitution:
     def itself(self, value: Any) -> Any:
         """As `value`, for code that may compare what it reaches: a function of the user's is
         itself, as it is in containers and objects; calls of it come to its copy all the same."""
-        if _is_compiled(value):
+        if is_compiled(value):
             self.meet(value.__dict__)
             return value
         if isinstance(value, type) and takes_floats(value):
@@ -421,7 +349,7 @@ class Substitution:
         attributes."""
         if isinstance(value, types.ModuleType):
             return self.module(value)
-        if _is_compiled(value):
+        if is_compiled(value):
             copy = self.helper(value.__np_compile_captured__)
             copy.__dict__ = value.__dict__
             self.meet(value.__dict__)
@@ -451,12 +379,12 @@ class Substitution:
             return self.names.maker(value)
         if isinstance(value, type) or not callable(value):
             return value
-        if _is_in_c(value) and takes_floats(value):
+        if is_in_c(value) and takes_floats(value):
             return self.names.foreign(value)
         origin = origin_of(value)
         if origin == "numpy" and not inspect.isclass(value):
             return self.names.numpy(value)
-        if origin in ("foreign", "user") and _is_in_c(value):
+        if origin in ("foreign", "user") and is_in_c(value):
             return self.names.foreign(value)
         if origin == "torch":
             return self.names.torch(value)
@@ -520,7 +448,7 @@ class Substitution:
                 found = self.names.numpy(module)
             elif origin == "torch":
                 found = self.names.torch(module)
-            elif origin in ("library", "own") and module.__name__ not in _OF_FLOATS:
+            elif origin in ("library", "own") and module.__name__ not in OF_FLOATS:
                 found = module
             else:
                 found = _ModuleProxy(module, self)
