@@ -7,6 +7,7 @@ import itertools
 import numpy as np
 import torch
 
+from ._dtypes import NotSupported
 from ._index_plan import span
 from ._ndarray import ndarray
 from ._normalize import Static, View, function
@@ -20,6 +21,8 @@ def diagonal_of(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:
     t = a._t
     if t.dim() < 2:
         raise ValueError("diag requires an array of at least two dimensions")
+    if not -(2**31) <= offset < 2**31:
+        raise NotSupported(f"the offset {offset}, which C's int cannot hold")
     i = normalize_axis(axis1, t.dim(), "axis1")
     j = normalize_axis(axis2, t.dim(), "axis2")
     if i == j:

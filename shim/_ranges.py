@@ -47,7 +47,10 @@ def steps(n: Any, first: Any, step: Any, dtype: torch.dtype, device: Any = None)
     work = torch.float32 if dtype is torch.float16 else dtype
     t = torch.arange(n, dtype=work, device=device)
     t = t if step == 1 else t * step
-    t = t if first == 0 else t + first
+    if first != 0:
+        t = t + first
+    elif math.copysign(1, first) != math.copysign(1, step):  # which is the sign of zero times step
+        t = torch.where(t == 0, first, t)
     return t.to(dtype)
 
 

@@ -141,6 +141,8 @@ class Mixes(Maker):
             k = max(end, k + 1)
         if text.startswith("A OP") and words[0].endswith(")"):
             words[0] += "[...]"
+        if text.startswith("A.fill") and -1 in self.sizes and words[0].startswith("q"):
+            words[0] += "[...]"  # of a scalar: see docs/deviations.md, "isinstance and type"
         with self.block("try:"):
             self.put("".join(words))
         with self.block("except Exception as e:"):

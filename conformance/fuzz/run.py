@@ -18,6 +18,7 @@ import np_compile
 from np_compile.reader.reading import Reading
 
 from .compare import Seen, described, difference, observe
+from .documented import forms
 from .loan import on_tensors, without_scalars
 from .maker import (
     Program,
@@ -61,14 +62,12 @@ class Outcome:
     seen: Counter = field(default_factory=Counter)
 
 
-def load(path: Path) -> types.ModuleType:
-    """A new module of a file."""
+def load(path: Path, source: str | None = None) -> types.ModuleType:
+    """A new module of a file. source: in the place of what stands there."""
     module = types.ModuleType(path.stem)
     module.__file__ = str(path)
-    exec(
-        compile(path.read_text(encoding="utf-8"), str(path), "exec", dont_inherit=True),
-        vars(module),
-    )
+    text = path.read_text(encoding="utf-8") if source is None else source
+    exec(compile(text, str(path), "exec", dont_inherit=True), vars(module))
     return module
 
 
@@ -112,10 +111,12 @@ def _unit(source: str) -> float:
     return float(np.finfo(np.float64).eps)
 
 
-def run_plainly(path: Path, device: str | None = None) -> tuple[bool, list[Seen], list[Any]]:
+def run_plainly(
+    path: Path, device: str | None = None, source: str | None = None
+) -> tuple[bool, list[Seen], list[Any]]:
     """The program of a file in NumPy: whether it is one of tensors, its calls, its results. device:
-    of tensors that the program makes."""
-    plain = load(path)
+    of tensors that the program makes. source: in the place of the file's."""
+    plain = load(path, source)
     tensors = hasattr(plain, "ON_TENSORS")
     program = without_scalars(plain.program) if tensors else plain.program
     with _place(None if tensors else device):
@@ -152,24 +153,32 @@ def run(path: Path, exact: bool, setup: Setup) -> Outcome:
     signs = exact and not leaves_signs_open(source)
     sums = adds(source)
     poles = not signs and divides(source)
-    if tensors and ("::-" in source or "np.flip" in source):
-        # Torch has nothing that runs backwards: results that do are copies.
-        for call in (*got, *wanted):
-            call.sharing = []
+    backwards = tensors and ("::-" in source or "np.flip" in source)
     late = outcome.seen["recorded segments"] > 0
-    for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
-        if late and _is_late(w.error) and _is_late(g.error):
-            return outcome  # nothing can be said of the calls after it
-        found = difference(g, w, exact, unit, signs, poles, sums)
-        if found:
-            outcome.finding = f"call {k + 1}: {found}"
-            return outcome
-    if len(got) != len(wanted):
-        outcome.finding = f"{len(got)} calls; NumPy has {len(wanted)}"
-    later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
-    found = difference(*later, exact, unit, signs, poles, sums)
-    if found:
-        outcome.finding = f"after the last call: {found}"
+
+    def differing(wanted: list[Seen], kept: list[Any]) -> str:
+        if backwards:  # torch has nothing that does: results that do are copies
+            for call in (*got, *wanted):
+                call.sharing = []
+        for k, (g, w) in enumerate(zip(got, wanted, strict=False)):
+            if late and _is_late(w.error) and _is_late(g.error):
+                return ""  # nothing can be said of the calls after it
+            found = difference(g, w, exact, unit, signs, poles, sums)
+            if found:
+                return f"call {k + 1}: {found}"
+        if len(got) != len(wanted):
+            return f"{len(got)} calls; NumPy has {len(wanted)}"
+        later = [Seen(x, None, (), (), [], "") for x in (got_kept, kept)]
+        found = difference(*later, exact, unit, signs, poles, sums)
+        return f"after the last call: {found}" if found else ""
+
+    outcome.finding = differing(wanted, kept)
+    for what, form in forms(source, late) if outcome.finding else ():
+        _, *seen = run_plainly(path, setup.device, form)
+        if not differing(*seen):
+            outcome.finding = ""
+            outcome.seen[f"documented: {what}"] += 1
+            break
     return outcome
 
 

@@ -72,6 +72,34 @@ def test_numbers_of_derived_classes_are_strong_in_promotion(number):
     check(f, np.arange(3, dtype="f4"))
 
 
+class Divided(float):
+    def __truediv__(self, other):
+        return NotImplemented
+
+    def __rsub__(self, other):
+        return "Divided"
+
+
+ARITHMETIC = [
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod,
+    operator.pow, divmod,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "number", [*NUMBERS, Divided(2.5), 2.5, 1j], ids=lambda v: type(v).__name__
+)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8"])
+def test_python_computes_with_scalars_that_are_its_own_numbers(number, dtype):
+    """Left of a float64 scalar, and right of one that leaves the answer to it."""
+
+    def f(x):
+        made = [_call(op, number, s) for op in ARITHMETIC for s in (x[0], x.sum(), x[:2], x * 0)]
+        return made, [_call(op, s, number) for op in ARITHMETIC for s in (x[0], x.sum())]
+
+    check(f, np.array([2, 4], dtype))
+
+
 @pytest.mark.parametrize("dtype", ["f4", "i1", "u8"])
 def test_numbers_of_derived_classes_are_pythons_where_they_are_stored(dtype):
     class Whole(int):

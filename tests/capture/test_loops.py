@@ -610,3 +610,19 @@ def test_loops_of_a_few_light_iterations_are_one_segment():
         few, many = (np_compile.explain(fast)(*args, n).segments for n in (9, 40))
     assert len(few) == 1
     assert len(many) > 1
+
+
+@pytest.mark.parametrize("step", [1, -1])
+def test_a_range_beyond_what_len_tells(step):
+    def f(x, n):
+        for i in range(0, step * n, step):
+            x = x + i
+            for j in reversed(range(-n, n)):
+                x = x * 0.5
+                if x.sum() < j:
+                    break
+            if i * step > 11:
+                break
+        return x, i, j
+
+    check(f, np.ones(3), 10**30)

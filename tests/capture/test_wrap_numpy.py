@@ -1316,3 +1316,24 @@ def test_code_outside_that_would_lose_a_gradient(f, request):
     with torch.no_grad():
         got = np_compile.wrap_numpy(f)(t)
     np.testing.assert_allclose(got, f(t.detach().numpy()))
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_scalars_of_numpy_in_objects_of_the_caller_stay(compiles):
+    def f(o, d, t):
+        o.items.append(o.rate)
+        d["more"] = d["rate"]
+        o.top = t.max()
+        return o.rate * t, [o.rate]
+
+    fast = np_compile.wrap_numpy(f)
+    fast = np_compile.compile(fast, backend="eager") if compiles else fast
+    rate, other = np.float32(1.5), np.float64(2.5)
+    for held in (torch.ones(2), None):
+        o = types.SimpleNamespace(rate=rate, items=[other], pair=(rate, [other]), held=held)
+        d = {"rate": rate, "items": [(other,)]}
+        _, (given,) = fast(o, d, torch.ones(3))
+        assert o.rate is rate is d["rate"] is d["more"] is o.items[1] is o.pair[0]
+        assert o.items[0] is other is o.pair[1][0] is d["items"][0][0]
+        assert isinstance(o.top, torch.Tensor)
+        assert isinstance(given, torch.Tensor)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from conformance.fuzz import KINDS, driver, plainly
+from conformance.fuzz import KINDS, documented, driver, plainly
 from conformance.fuzz.compare import Seen, difference, observe
 from conformance.fuzz.loan import on_tensors
 from conformance.fuzz.maker import Program
@@ -294,3 +294,60 @@ def test_signs_of_infinities_count_where_no_zero_may_have_divided() -> None:
     assert not difference(got, want, True, 0.0, False, True)
     two = _seen(lambda x: x, np.array([2.0]))
     assert difference(got, two, True, 0.0, False, True)
+
+
+def _outcome(body: str, calls: str, folder: Path, loops: str = "recorded") -> Outcome:
+    lines = "\n    ".join(body.split("; "))
+    text = (
+        f"import numpy as np\n\ndef program(x, n):\n    {lines}\n\n"
+        f"def history():\n    for n in {calls}:\n        yield np.arange(16.0).reshape(4, 4), n\n"
+    )
+    how = Setup("eager", settings=(("loops", loops), ("plain", "never")))
+    return run(written(Program(text, True), folder / "program.py"), True, how)
+
+
+@pytest.mark.parametrize(
+    ("body", "what"),
+    [
+        ("x[1] = x[:, 3]", "a row that is set"),
+        ("t = x[np.array([n, 0])]; t = x[0]; return t * 2", "an index out of bounds"),
+        ("x[np.array([n])]; return x + 1", "an index out of bounds"),
+        ("x[1] = x[:, 3]; t = x[np.array([n])]; return x * 2", "both"),
+    ],
+)
+def test_what_is_documented_is_no_finding(body: str, what: str, tmp_path: Path) -> None:
+    outcome = _outcome(body, "(1, 9)", tmp_path)
+    assert not outcome.finding
+    assert any(what in word for word in outcome.seen)
+
+
+def test_what_is_near_to_it_is_a_finding(tmp_path: Path) -> None:
+    """Results that are used, and what no documented form of a program gives."""
+    source = (
+        "def program(x, n):\n    t = x[n]\n    x[1:] = x[:-1]\n    try:\n        s = x[n]\n"
+        "    finally:\n        pass\n    return t\n"
+    )
+    told = dict(documented.forms(source, recorded=True))
+    module = types.ModuleType("form")
+    exec("import numpy as np\n" + told["both"], vars(module))
+    with pytest.raises(IndexError):  # of `try`
+        module.program(np.zeros(3), 5)
+    exec(f"import numpy as np\n{told['both']}".replace("s = x[n]", "pass"), vars(module))
+    assert type(module.program(np.zeros(3), 5)).__name__ == "_Unused"
+    assert set(dict(documented.forms(source, recorded=False))) == {
+        "a row that is set to a column that it meets"
+    }
+    assert not list(documented.forms("def program(x):\n    x[0] = 1\n", recorded=True))
+
+
+def test_scalars_are_not_filled_and_arrays_are() -> None:
+    filled = [
+        line.strip()
+        for k in range(400)
+        for line in driver.made("mixes", SEED, k).source.splitlines()
+        if ".fill(" in line
+    ]
+    assert any(line.startswith("q[0].fill") for line in filled)
+    for k in range(400):
+        source = driver.made("mixes", SEED, k).source
+        assert not ("(()," in source and "q[0].fill(" in source)

@@ -158,6 +158,15 @@ def test_arange(args, dtype):
     assert_matches("arange", *args, dtype=dtype, rtol=0, meta=plain)
 
 
+@pytest.mark.parametrize("dtype", [None, "d", "f", "e"])
+def test_ranges_begin_with_the_zero_that_is_given(dtype):
+    for args in ((-0.0, 3.0), (-0.0, 3, 0.5), (-0.0, -3, -1.0), (0.0, -3.0, -1.0), (-1.0, 2.0)):
+        want = np.arange(*args, dtype=dtype)
+        got = np.asarray(shim.arange(*args, dtype=dtype))
+        assert_same(got, want, 0)
+        assert np.signbit(got).tolist() == np.signbit(want).tolist(), args
+
+
 def test_arange_errors():
     assert_matches("arange", 0, 3, 0)
     assert_matches("arange", 4, dtype=bool)

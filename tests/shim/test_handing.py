@@ -348,3 +348,14 @@ def test_shape_is_set_in_place():
     for a in (shim.array(["a", "b"]), shim.from_numpy(np.zeros(2))):
         a.shape = (2, 1)
         assert (a.shape, a.tolist()[1:]) == ((2, 1), a[1:].tolist())
+
+
+@pytest.mark.parametrize("k", [2**31, -(2**31) - 1, 2**40])
+def test_offsets_that_c_cannot_hold(k):
+    for f in (lambda x: x.trace(k), lambda x: x.diagonal(k), lambda x: x.dot(x.T).trace(offset=k)):
+        with pytest.raises(OverflowError) as want:
+            f(X)
+        with pytest.raises(OverflowError) as got:
+            f(shim.from_numpy(X.copy()))
+        assert str(got.value) == str(want.value)
+    assert shim.trace(shim.from_numpy(X.copy()), 2**31 - 1) == 0

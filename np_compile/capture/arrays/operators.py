@@ -28,8 +28,13 @@ NEVER_WARN = frozenset(
 )  # fmt: skip
 # Types of operands beside arrays that NumPy takes as they are.
 OPERANDS = frozenset((np.ndarray, int, float, bool, complex, np.float64, np.int64, np.bool_))
-# Of complex numbers of Python's, with the operand behind them; and "__rpow__".
-_WITH_COMPLEX = frozenset(["__radd__", "__rsub__", "__rmul__", "__rtruediv__"])
+# Operators of Python's floats with the operand behind them; those of complex numbers among them.
+_OF_FLOAT = frozenset(
+    [
+        "__radd__", "__rsub__", "__rmul__", "__rtruediv__", "__rpow__",
+        "__rfloordiv__", "__rmod__", "__rdivmod__",
+    ]
+)  # fmt: skip
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 _LOWEST_PRIORITY = -1e6  # NumPy's for its scalars, and for what names none
 _COMPARISONS = {
@@ -75,6 +80,8 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
         getattr(kind, reflected, None) is not getattr(object, reflected, None)
     )
     if has_reflected and origin_of(kind) == "user" and _defers(a, other):
+        if _is_pythons(a, reflected, other):
+            return _in_python(a, reflected, other)
         return NotImplemented
     if not _defers(a, other):
         other = read(other)
@@ -110,15 +117,25 @@ def _defers(a: Array, other: Any) -> bool:
     return own < getattr(other, "__array_priority__", _LOWEST_PRIORITY)
 
 
-def _is_pythons(a: Array, other: Any) -> bool:
-    """Whether Python computes `other op a` by itself: a float64 scalar is a float, with which a
-    complex number is done."""
-    return type(other) is complex and a.dtype == np.float64 and a._is_scalar() and not a._c.tensors
+def _is_pythons(a: Array, name: str, other: Any) -> bool:
+    """Whether Python computes an operator of `other` and `a` by itself, by `other`'s method of this
+    name: a float64 scalar is a float, with which complex numbers are done, and those of classes
+    derived from float, of which NumPy's is none."""
+    if isinstance(other, np.generic) or not a._is_scalar() or a._c.tensors:
+        return False
+    kind = type(other)
+    number: type = float if isinstance(other, float) else complex
+    own = getattr(number, name, None)
+    if kind is float or own is None or getattr(kind, name, None) is not own:
+        return False
+    return a.dtype == np.float64 or (
+        number is complex and kind is not complex and a.dtype == np.complex128
+    )
 
 
-def _in_python(a: Array, name: str, other: complex) -> complex:
-    value = float(a._c.real(a, "a complex number of Python's and a float64 scalar"))
-    return getattr(operator, name.replace("__r", "__", 1))(other, value)
+def _in_python(a: Array, name: str, other: Any) -> Any:
+    value = a._c.real(a, "a number of Python's and a scalar that is one, too").item()
+    return getattr(other, name)(value)
 
 
 def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable:
@@ -128,13 +145,14 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
     """
 
     ufunc = getattr(np, row)
-    with_complex = reverse and name in _WITH_COMPLEX
+    by_python = reverse and name in _OF_FLOAT
+    forward = (name or "").replace("__r", "__", 1)
 
     def plainly(self: Array, other: Any) -> Any:
         """In plain mode: NumPy computes it, on arrays and numbers."""
         c = self._c
         kind = type(other)
-        is_operand = kind is Array or (kind in OPERANDS and not (with_complex and kind is complex))
+        is_operand = kind is Array or (kind in OPERANDS and not (by_python and kind is complex))
         if c.closed or not is_operand:
             return otherwise(self, other)
         x = c.real(self, None) if self._np is None else self._np
@@ -148,8 +166,8 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
 
     def otherwise(self: Array, other: Any) -> Any:
         if name is not None:
-            if with_complex and _is_pythons(self, other):
-                return _in_python(self, name, other)
+            if by_python and _is_pythons(self, forward, other):
+                return _in_python(self, forward, other)
             repeats = row == "multiply" and isinstance(other, (list, tuple)) and self._is_scalar()
             if repeats and self.dtype.kind in "iu":
                 return NotImplemented  # Python repeats the sequence
@@ -220,11 +238,11 @@ def _power(name: str, reverse: bool) -> Callable:
     def method(self: Array, other: Any, modulo: Any = None) -> Any:
         if modulo is not None:
             return NotImplemented
+        if reverse and _is_pythons(self, "__pow__", other):
+            return _in_python(self, "__pow__", other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if reverse:
-            if _is_pythons(self, other):
-                return _in_python(self, name, other)
             return self._c.call("power", (other, self), {})
         function = None if self._is_scalar() else simple_power(self.dtype.kind, other)
         if function is not None:
@@ -249,7 +267,11 @@ def _method(row: str) -> Callable:
 
 
 def _plain_binary(name: str, row: str, reverse: bool) -> Callable:
+    forward = name.replace("__r", "__", 1)
+
     def method(self: Array, other: Any) -> Any:
+        if reverse and _is_pythons(self, forward, other):
+            return _in_python(self, forward, other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         return self._c.call(row, (other, self) if reverse else (self, other), {})

@@ -127,7 +127,10 @@ class Exchange:
         self.is_cached = False  # whether a method keeps what it gives by the object that has it
         self._iterates = False  # whether something taken in goes through arrays by itself
         self._apart: list[np.ndarray] = []  # arrays without a stand-in: of subclasses, of objects
-        self._arrays: dict[int, np.ndarray] = {}  # among tensors: id of a stand-in -> NumPy's
+        # Among tensors: id of what stands for an array or scalar of NumPy's -> that; and containers
+        # of the caller's without arrays, in which scalars stay NumPy's.
+        self._numpys: dict[int, Any] = {}
+        self._own: dict[int, Any] = {}
 
     def source(self, x: Any) -> Any:
         """What stands for a random generator."""
@@ -141,7 +144,7 @@ class Exchange:
         if kind is np.ndarray:
             stand_in = self.capture.adopt(x)
             if self.capture.tensors:
-                self._arrays[id(stand_in)] = x
+                self._numpys[id(stand_in)] = x
             if stand_in is x:
                 self._apart.append(x)
             return stand_in
@@ -150,6 +153,8 @@ class Exchange:
         if callable(x) and isinstance(x, (*_PLAIN, *_OF_NUMPY)):
             return self.capture.substitution.itself(x)
         if isinstance(x, _PLAIN):
+            if self.capture.tensors and isinstance(x, np.generic):
+                self._numpys[id(x)] = x
             return x
         if isinstance(x, RANDOM_SOURCES):
             return self.source(x)
@@ -165,6 +170,8 @@ class Exchange:
         if isinstance(x, tuple):
             items = [self.take(v) for v in x]
             if all(a is b for a, b in zip(items, x, strict=True)):
+                if self.capture.tensors:
+                    self._own[id(x)] = x
                 return x
             copy: Any = with_items(x, items)
             self._pair(x, copy)
@@ -178,6 +185,8 @@ class Exchange:
             self.capture.substitution.meet(x)
             if not _holds(x, set()):
                 self.others.append(x)
+                if self.capture.tensors:
+                    self._note(x)
                 return x
             if not self.capture.substitution.entrances.caching.isdisjoint(kind.__mro__):
                 self.is_cached = True
@@ -195,6 +204,17 @@ class Exchange:
         elif goes_through_arrays(x):
             self._iterates = True
         return x
+
+    def _note(self, x: Any) -> None:
+        """Scalars of NumPy's in an object without arrays."""
+        if isinstance(x, np.generic):
+            self._numpys[id(x)] = x
+        elif id(x) not in self._own and (
+            isinstance(x, (list, tuple, dict, deque)) or is_record(x)
+        ):
+            self._own[id(x)] = x
+            for v in _inside(x):
+                self._note(v)
 
     def is_read_outside(self) -> bool:
         """Whether something that was taken in comes by itself to memory that has stand-ins."""
@@ -330,13 +350,14 @@ class Exchange:
         return x
 
     def _replace(self, x: Any) -> None:
+        give = self._back if id(x) in self._own else self.give
         if isinstance(x, (list, deque)):
             made = [v for v in x if self._is_made(v)]
             if len(made) != len(x):
                 x.clear()
                 x.extend(made)
             for i, v in enumerate(x):
-                new = self.give(v)
+                new = give(v)
                 if new is not v:
                     x[i] = new
         elif isinstance(x, dict):
@@ -346,7 +367,7 @@ class Exchange:
                 x.clear()
                 x.update(entries)
             for k, v in list(x.items()):
-                new = self.give(v)
+                new = give(v)
                 if not self._is_made(v):
                     del x[k]
                 elif new is not v:
@@ -358,7 +379,7 @@ class Exchange:
                 x.update(items)
         else:
             values = attributes(x)
-            real = {k: self.give(v) for k, v in values.items()}
+            real = {k: give(v) for k, v in values.items()}
             if any(real[k] is not values[k] for k in values):
                 set_attributes(x, real)
 
@@ -368,13 +389,20 @@ class Exchange:
         self.originals.clear()
         self.others.clear()
         self.given.clear()
+        self._numpys.clear()
+        self._own.clear()
         self.capture.exchange = None
         self.capture = None
 
     def _back(self, x: Any) -> Any:
-        """As `give`; a NumPy array in a list of the caller's stays one."""
-        found = self._arrays.get(id(x))
-        return self.give(x) if found is None else found
+        """As `give`; a NumPy array, or scalar, in a list of the caller's stays one."""
+        found = self._numpys.get(id(x))
+        if found is not None:
+            return found
+        if isinstance(x, tuple) and id(x) in self._own:
+            items = [self._back(v) for v in x]
+            return x if all(map(operator.is_, items, x)) else with_items(x, items)
+        return self.give(x)
 
     def _is_made(self, x: Any) -> bool:
         """Whether x is what the plain function would have come to. A stand-in without data is not:

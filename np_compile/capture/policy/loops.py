@@ -93,15 +93,16 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
         return
     limit = config.max_calls
     iterations = capture.iterations
-    times = len(numbers) * capture.unrolled
+    count = _length(numbers)
+    times = count * capture.unrolled
     most = config.unroll
-    long = len(numbers) > _LIGHT * most or times > most * most
+    long = count > _LIGHT * most or times > most * most
     if long and capture.seg.node.parent is not None:
         capture.cut(_LOOP)
     outer = capture.is_plain()
     run = runs.of_loop(capture, site, long)
     watch = capture.watch
-    several = _Several(capture, len(numbers)) if long and watch is not None else None
+    several = _Several(capture, count) if long and watch is not None else None
     unrolled, depth = capture.unrolled, len(iterations)
     before = capture.seg.node.count
     capture.unrolled = 1 if long else times
@@ -123,8 +124,8 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
                 if capture.plain:
                     continue
             if not long and i == numbers[0]:
-                calls = (node.count - before) * len(numbers)
-                if len(numbers) > most:
+                calls = (node.count - before) * count
+                if count > most:
                     long = calls > most * most
                 elif capture.immediate:
                     long = calls > _BODY * most
@@ -142,6 +143,13 @@ def marked(numbers: range, site: Any) -> Iterator[int]:
         del iterations[depth:]
         if not outer and not capture.closed:
             capture.end_plain()
+
+
+def _length(numbers: range) -> int:
+    try:
+        return len(numbers)
+    except OverflowError:  # a loop that is left
+        return sys.maxsize
 
 
 def see(capture: Capture, node: Node) -> None:
