@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import time
 import types
@@ -26,8 +27,9 @@ from .arguments import binder, bytes_of, magnitudes
 from .dispatch import Taker
 from .entry import Exit
 from .pieces import piece
+from .read import OutOfTime
 from .region import LATER, MISS, OTHER, Region
-from .translation import NO_LOOPS, WRITTEN_OUT, Read, Refused, Work, is_first, read
+from .translation import NO_LOOPS, WRITTEN_OUT, Found, Read, Refused, Work, is_first, read
 from .values import Unreadable
 
 _REGIONS = 24  # of one function
@@ -75,7 +77,8 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
 class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
-    compiler is at work. may_wait: whether what is new may. lends_again: time for one more
+    compiler is at work. may_wait: whether what is new may. until: up to when this call may read,
+    in its thread's time. stopped: that has come, before it was read. lends_again: time for one more
     attempt. idle: whether such a call may be made without Python for a while."""
 
     owed: float
@@ -91,6 +94,10 @@ class Budget(Protocol):
     def waits(self, function: Callable, args: tuple, kwargs: dict) -> Any: ...
 
     def may_wait(self) -> bool: ...
+
+    def until(self) -> float: ...
+
+    def stopped(self) -> None: ...
 
     def lends_again(self) -> None: ...
 
@@ -138,6 +145,7 @@ class Reading:
             self._regions, self._refused, self.is_compiled = {}, {}, False
             self.for_sizes = None
             self._vain: dict[int, int] = defaultdict(int)
+            self._begun: dict[tuple, Found] = {}  # by readings that were out of time
             self.given_up, self._stands, self._idle, self._in_c = "", False, 0, 0
             self._awaited = None
             self.node: Any = None
@@ -553,6 +561,8 @@ class Reading:
                 self.is_compiled = True
                 return region, *ran
             made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
+        if made.why == _NO_TIME:
+            return made
         self._refused[sized if made.by_size else key] = made
         self._vain[first] += not made.by_size
         return made
@@ -562,9 +572,19 @@ class Reading:
         def whole() -> bool:
             return config.loops == "auto" and (self._whole or not self._may_be_kept(values))
 
+        until = math.inf if self._budget is None else self._budget.until()
+        kind = first, tuple([(k, piece(v, False)) for k, v in values.items()])
+        found = self._begun.pop(kind, None) or Found()
         try:
-            declines = functools.partial(self._declines, values, whole)
-            made = read(self.function, node, first, values, small, declines, lambda: not whole())
+            made = read(
+                self.function, node, first, values, small,
+                functools.partial(self._declines, values, whole), lambda: not whole(), found, until,
+            )  # fmt: skip
+        except OutOfTime:
+            assert self._budget is not None
+            self._budget.stopped()
+            self._begun[kind] = found
+            return Refused(_NO_TIME, 0, len(node.body), True)
         except RecursionError:
             made = Refused("it is too deep", node.lineno, 0)
         except Exception as e:
