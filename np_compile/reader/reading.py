@@ -56,16 +56,18 @@ _IDLE = 4  # calls that Python carries out to the end, before a function runs as
 _OVERLAP = Refused("arrays that share memory", 0, 0)
 
 
-def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+def of_helper(
+    f: types.FunctionType, account: Budget | None = None
+) -> Callable[[tuple, dict], tuple | None] | None:
     """What calls a function that goes by elements: where code that is recorded calls it, it is
     better off by itself. The result is in a tuple; None where it is better recorded too. None for
-    any other function."""
+    any other function. account: of the function that is recorded."""
     try:
         if not source.by_element(source.tree(f)):
             return None
     except Unreadable:
         return None
-    reading = Reading(f)
+    reading = Reading(f, account=account)
 
     def call(args: tuple, kwargs: dict) -> tuple | None:
         result = reading.call(args, kwargs)
@@ -110,16 +112,18 @@ class Reading:
     for others. is_compiled: whether some of it is. single: operations of loops on single elements,
     in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
     others are recorded. as_not_kept: whether it would be recorded, if such calls were kept. taker:
-    of the forms of calls that C makes by itself, if there is one. is_new_to_c: whether it makes
+    of the forms of calls that C makes by itself, if there is one. account: what its readings are
+    on, where it has no budget of its own. is_new_to_c: whether it makes
     calls like the last one of `call` only from then on."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, away: bool = False,
         general: bool = False, keeps: Callable[[tuple], bool] | None = None,
-        taker: Taker | None = None,
+        taker: Taker | None = None, account: Budget | None = None,
     ):  # fmt: skip
         self.function = f
         self._budget, self._away = budget, away
+        self._account = budget or account
         self._general, self._keeps = general, keeps
         self._whole = False  # whether it is read whatever it does to whole arrays
         self.as_not_kept = False
@@ -508,8 +512,8 @@ class Reading:
                 return Refused(_NEXT, 0, len(node.body), True)
             return made
         finally:
-            if self._budget is not None and not self._left_for_later:
-                self._budget.owed += time.perf_counter() - start
+            if self._account is not None and not self._left_for_later:
+                self._account.owed += time.perf_counter() - start
 
     def _awaits(self, region: Region, node: Any) -> Refused:
         """Why the compiler's region does not run; calls wait for it, if there is no other one."""
@@ -572,7 +576,7 @@ class Reading:
         def whole() -> bool:
             return config.loops == "auto" and (self._whole or not self._may_be_kept(values))
 
-        until = math.inf if self._budget is None else self._budget.until()
+        until = math.inf if self._account is None else self._account.until()
         kind = first, tuple([(k, piece(v, False)) for k, v in values.items()])
         found = self._begun.pop(kind, None) or Found()
         try:
@@ -581,8 +585,8 @@ class Reading:
                 functools.partial(self._declines, values, whole), lambda: not whole(), found, until,
             )  # fmt: skip
         except OutOfTime:
-            assert self._budget is not None
-            self._budget.stopped()
+            assert self._account is not None
+            self._account.stopped()
             self._begun[kind] = found
             return Refused(_NO_TIME, 0, len(node.body), True)
         except RecursionError:
