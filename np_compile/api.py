@@ -380,7 +380,10 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
-        of_helper = tensor_loops.of_helper if self._tensors else reading.of_helper
+        of_helper = functools.partial(
+            tensor_loops.of_helper if self._tensors else reading.of_helper,
+            account=self._options.budget,
+        )
         substitution = free.pop() if free else Substitution(RecordingNames(of_helper))
         device = _device(args, kwargs, self._tensors)
         keeper = self._keeper_on(device)

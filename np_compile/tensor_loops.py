@@ -355,9 +355,9 @@ def _kind(x: Any) -> Any:
     return type(x), x.bit_length() if type(x) is int else None
 
 
-def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+def of_helper(f: types.FunctionType, account: Any) -> Callable[[tuple, dict], tuple | None] | None:
     """As `reading.of_helper`, of a function that code on tensors calls: it may come to none."""
-    read = reading.of_helper(f)
+    read = reading.of_helper(f, account)
     if read is None:
         return None
     reached = Reached(f)

@@ -75,7 +75,7 @@ def run(
     if listener is None and choice.wants_plain():
         return choice.call(function, args, kwargs)
     budget, unknown = options.budget, choice.way is None
-    if unknown and budget.cold and listener is None:
+    if unknown and (budget.cold or budget.reads) and listener is None:
         return budget.plainly(function, args, kwargs)
     known = not unknown or listener is not None
     result, work, typical, seconds = _charged(budget, known, keeper, *call, choice)

@@ -244,7 +244,7 @@ def printed(r: Reader, node: ast.Expr) -> None:
     """`print(...)`, in Python: its arguments are read here, their texts are made there."""
     shown = _Shown(r)
     assert isinstance(node.value, ast.Call)
-    call = shown.generic_visit(copy.deepcopy(node.value))
+    call = shown.visit_Call(node.value)
     names = [ast.arg(name) for name in shown.values]
     body = ast.Lambda(ast.arguments([], [], None, names, [None] * len(names), None, []), call)
     tree = ast.fix_missing_locations(ast.copy_location(ast.Expression(body), node))
@@ -266,7 +266,8 @@ _TEXTS = frozenset(("str", "repr", "format", "round", "len", "int", "float", "li
 
 
 class _Shown(ast.NodeTransformer):
-    """An expression of texts, with names for the values in it."""
+    """An expression of texts, with names for the values in it. The values are read where they
+    stand: what is learnt of lists that are made there is known by the place."""
 
     def __init__(self, r: Reader):
         self.values: dict[str, Value] = {}
@@ -286,15 +287,18 @@ class _Shown(ast.NodeTransformer):
                 return ast.copy_location(ast.Name(name, ast.Load()), node)
         if not isinstance(node, _FORMS) or (isinstance(node, ast.Call) and not self._is_text(node)):
             raise Unreadable("what is printed")
-        return self.generic_visit(node)
+        return self.visit_Call(node) if isinstance(node, ast.Call) else self._copied(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
-        node.args = [self.visit(a) for a in node.args]
-        node.keywords = [self.visit(k) for k in node.keywords]
-        return node
+        args, keywords = map(self.visit, node.args), map(self.visit, node.keywords)
+        return ast.copy_location(ast.Call(node.func, [*args], [*keywords]), node)
 
-    def generic_visit(self, node: ast.AST) -> Any:
-        return self.visit_Call(node) if isinstance(node, ast.Call) else super().generic_visit(node)
+    def _copied(self, node: ast.AST) -> Any:
+        made = copy.copy(node)
+        for name, x in ast.iter_fields(node):
+            if isinstance(x, list):
+                setattr(made, name, [*x])
+        return self.generic_visit(made)
 
     def _is_text(self, node: ast.Call) -> bool:
         """Whether a call makes a text of its arguments, and does nothing else."""

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -34,6 +36,10 @@ class Effectful(Exception):
 
 class Again(Exception):
     """Something became known that was needed earlier: everything is read again."""
+
+
+class OutOfTime(Exception):
+    """Reading has taken as long as it may."""
 
 
 @dataclass
@@ -183,6 +189,7 @@ class Reader:
         self.work: list[tuple[list[Linear | None], float]] = []
         self.executions = 1.0  # of the statement that is being read, in a call, roughly
         self.seconds = 0.0  # that Python would take, roughly
+        self.until = math.inf  # the thread's time up to which it may read
         self.guesses = False  # how often a loop runs
         self.dependent: dict[int, tuple[int, str]] = {}  # loops: where they end, why one thread's
         self.written: frozenset[str] = frozenset()  # memory that may be changed, by its roots
@@ -206,6 +213,7 @@ class Reader:
     def shares(self, other: Reader, prefix: str) -> None:
         """Read a C function of its own for another reader. prefix: of its names in C."""
         self.effectful, self.puzzling = other.effectful, other.puzzling
+        self.until = other.until
         self.memory, self.tables = other.memory, other.tables
         self.displays = other.displays
         self.called, self.reading = other.called, other.reading
@@ -531,6 +539,12 @@ class Reader:
             self.loops.pop()
             del self.steady[steady:]
             self.executions = before
+
+    def goes_on(self) -> None:
+        """Look whether there is time to read on: what Python would take longer for may be read for
+        as long."""
+        if time.thread_time() > self.until + (0.0 if self.guesses else self.seconds):
+            raise OutOfTime
 
     def one_by_one(self, weight: int = 1) -> None:
         """Note work of a loop on single elements, or on parts that change with the iteration."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 import time
 import types
@@ -26,8 +27,9 @@ from .arguments import binder, bytes_of, magnitudes
 from .dispatch import Taker
 from .entry import Exit
 from .pieces import piece
+from .read import OutOfTime
 from .region import LATER, MISS, OTHER, Region
-from .translation import NO_LOOPS, WRITTEN_OUT, Read, Refused, Work, is_first, read
+from .translation import NO_LOOPS, WRITTEN_OUT, Found, Read, Refused, Work, is_first, read
 from .values import Unreadable
 
 _REGIONS = 24  # of one function
@@ -54,16 +56,18 @@ _IDLE = 4  # calls that Python carries out to the end, before a function runs as
 _OVERLAP = Refused("arrays that share memory", 0, 0)
 
 
-def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | None:
+def of_helper(
+    f: types.FunctionType, account: Budget | None = None
+) -> Callable[[tuple, dict], tuple | None] | None:
     """What calls a function that goes by elements: where code that is recorded calls it, it is
     better off by itself. The result is in a tuple; None where it is better recorded too. None for
-    any other function."""
+    any other function. account: of the function that is recorded."""
     try:
         if not source.by_element(source.tree(f)):
             return None
     except Unreadable:
         return None
-    reading = Reading(f)
+    reading = Reading(f, account=account)
 
     def call(args: tuple, kwargs: dict) -> tuple | None:
         result = reading.call(args, kwargs)
@@ -75,7 +79,8 @@ def of_helper(f: types.FunctionType) -> Callable[[tuple, dict], tuple | None] | 
 class Budget(Protocol):
     """The time that a function may spend on what is new. owed: seconds that are spent. cold: none
     is left, for now. plainly, waits: the result of a call that runs as it stands, the latter as a
-    compiler is at work. may_wait: whether what is new may. lends_again: time for one more
+    compiler is at work. may_wait: whether what is new may. until: up to when this call may read,
+    in its thread's time. stopped: that has come, before it was read. lends_again: time for one more
     attempt. idle: whether such a call may be made without Python for a while."""
 
     owed: float
@@ -92,6 +97,10 @@ class Budget(Protocol):
 
     def may_wait(self) -> bool: ...
 
+    def until(self) -> float: ...
+
+    def stopped(self) -> None: ...
+
     def lends_again(self) -> None: ...
 
 
@@ -103,16 +112,18 @@ class Reading:
     for others. is_compiled: whether some of it is. single: operations of loops on single elements,
     in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
     others are recorded. as_not_kept: whether it would be recorded, if such calls were kept. taker:
-    of the forms of calls that C makes by itself, if there is one. is_new_to_c: whether it makes
+    of the forms of calls that C makes by itself, if there is one. account: what its readings are
+    on, where it has no budget of its own. is_new_to_c: whether it makes
     calls like the last one of `call` only from then on."""
 
     def __init__(
         self, f: types.FunctionType, budget: Budget | None = None, away: bool = False,
         general: bool = False, keeps: Callable[[tuple], bool] | None = None,
-        taker: Taker | None = None,
+        taker: Taker | None = None, account: Budget | None = None,
     ):  # fmt: skip
         self.function = f
         self._budget, self._away = budget, away
+        self._account = budget or account
         self._general, self._keeps = general, keeps
         self._whole = False  # whether it is read whatever it does to whole arrays
         self.as_not_kept = False
@@ -138,6 +149,7 @@ class Reading:
             self._regions, self._refused, self.is_compiled = {}, {}, False
             self.for_sizes = None
             self._vain: dict[int, int] = defaultdict(int)
+            self._begun: dict[tuple, Found] = {}  # by readings that were out of time
             self.given_up, self._stands, self._idle, self._in_c = "", False, 0, 0
             self._awaited = None
             self.node: Any = None
@@ -500,8 +512,8 @@ class Reading:
                 return Refused(_NEXT, 0, len(node.body), True)
             return made
         finally:
-            if self._budget is not None and not self._left_for_later:
-                self._budget.owed += time.perf_counter() - start
+            if self._account is not None and not self._left_for_later:
+                self._account.owed += time.perf_counter() - start
 
     def _awaits(self, region: Region, node: Any) -> Refused:
         """Why the compiler's region does not run; calls wait for it, if there is no other one."""
@@ -553,6 +565,8 @@ class Reading:
                 self.is_compiled = True
                 return region, *ran
             made = _OVERLAP if ran is None else Refused("its inputs are not told apart", 0, 0)
+        if made.why == _NO_TIME:
+            return made
         self._refused[sized if made.by_size else key] = made
         self._vain[first] += not made.by_size
         return made
@@ -562,9 +576,19 @@ class Reading:
         def whole() -> bool:
             return config.loops == "auto" and (self._whole or not self._may_be_kept(values))
 
+        until = math.inf if self._account is None else self._account.until()
+        kind = first, tuple([(k, piece(v, False)) for k, v in values.items()])
+        found = self._begun.pop(kind, None) or Found()
         try:
-            declines = functools.partial(self._declines, values, whole)
-            made = read(self.function, node, first, values, small, declines, lambda: not whole())
+            made = read(
+                self.function, node, first, values, small,
+                functools.partial(self._declines, values, whole), lambda: not whole(), found, until,
+            )  # fmt: skip
+        except OutOfTime:
+            assert self._account is not None
+            self._account.stopped()
+            self._begun[kind] = found
+            return Refused(_NO_TIME, 0, len(node.body), True)
         except RecursionError:
             made = Refused("it is too deep", node.lineno, 0)
         except Exception as e:

@@ -141,6 +141,7 @@ def block(r: Reader, nodes: Block, part: str) -> None:
 
 def statement(r: Reader, node: ast.stmt) -> None:
     read: Any = _READERS.get(type(node))
+    r.goes_on()
     here, lists = r.here, r.lists
     r.here, r.lists = (id(node), r.inlined), 0
     try:

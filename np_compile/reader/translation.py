@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from np_compile.kernels.build.toolchain import compiler, vector_math_available
@@ -87,6 +87,17 @@ class Work:
     certain: bool
 
 
+@dataclass
+class Found:
+    """What readings of a function have found for such values, that the next one begins with.
+    effectful: functions that change something. memory: what was needed earlier. apart: what
+    statements are taken apart into, as places in it have a memory."""
+
+    effectful: set[Any] = field(default_factory=set)
+    memory: dict[Any, dict[Any, Any]] = field(default_factory=dict)
+    apart: dict[Any, Any] = field(default_factory=dict)
+
+
 # Why what a region does is better done in another way, if it is.
 Declines = Callable[[Work], str]
 
@@ -106,26 +117,27 @@ class Read:
 
 def read(
     f: Any, node: Any, first: int, example: dict[str, Any], small: bool, declines: Declines,
-    loops: Callable[[], bool] = lambda: True,
+    loops: Callable[[], bool] = lambda: True, found: Found | None = None, until: float = math.inf,
 ) -> Read | Refused:  # fmt: skip
     """The rest of a function from a statement of its body on, for values such as these. loops:
-    whether it is refused where it has no loop."""
-    effectful: set[Any] = set()
-    memory: dict[Any, Any] = {}
-    apart: dict[Any, Any] = {}  # what statements are taken apart into: places in it have a memory
+    whether it is refused where it has no loop. found: by readings that were out of time. until:
+    when this one is, but for what Python would take (`Reader.goes_on`)."""
+    found = found or Found()
+    effectful = found.effectful
     refused: Refused | None = None
     for _ in range(50):
         # What was found of loops is in names of the reading before.
-        memory = {key: of for key, of in memory.items() if key[0] != "loop"}
+        found.memory = {key: of for key, of in found.memory.items() if key[0] != "loop"}
         entry = Entry(f, node, example, small)
         r = Reader(entry, _GRAMMAR)
-        r.effectful, r.memory, entry.normalized = effectful, memory, apart
+        r.effectful, r.memory, entry.normalized = effectful, found.memory, found.apart
+        r.until = until
         try:
             made = _read(r, entry, f, node, first, declines, loops)
         except Again:
             continue
         except Effectful as e:
-            effectful |= {found.__code__ for found in e.args[0]}
+            effectful |= {g.__code__ for g in e.args[0]}
             continue
         except Stopped as e:
             made = Refused(str(e), e.node.lineno, 0)

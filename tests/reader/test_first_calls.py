@@ -174,6 +174,84 @@ def test_nests_are_written_out_in_part(filters, most):
     assert math.prod(int(n.partition("L")[0]) for n in few) <= most
 
 
+def lists(x):
+    """Each list is learnt of by a reading of its own."""
+    first, second, third = [], [], []
+    for v in x:
+        first.append(v)
+        second.append((v, 1))
+        third.append([v, v])
+    return first, second, third
+
+
+@pytest.fixture
+def slow(monkeypatch):
+    """The time of a thread's processor: each look at it takes 10 ms more."""
+    now = [0.0]
+
+    def thread_time():
+        now[0] += 0.01
+        return now[0]
+
+    monkeypatch.setattr(time, "thread_time", thread_time)
+    return now
+
+
+@pytest.mark.usefixtures("background")
+def test_a_reading_that_is_out_of_time_is_gone_on_with_later(slow):
+    fast, x = np_compile.compile(lists), data(5)
+    budget, reading = fast._options.budget, fast._reading
+    budget.lent = 0.2
+    assert fast(x) == lists(x)
+    assert not reading.is_compiled
+    assert slow[0] < 0.5
+    assert counted_nodes(fast) == 0  # nor is it recorded
+    (found,) = reading._begun.values()
+    assert found.memory
+    for _ in range(3):
+        budget.cold, budget.lent, budget.pause[0] = False, 0.2, 0
+        assert fast(x) == lists(x)
+    assert reading.is_compiled
+    assert not reading._begun
+
+
+@pytest.mark.parametrize(("stopped", "needed"), [(False, 3.0), (True, 6.0)])
+def test_after_a_reading_that_was_out_of_time_the_next_one_may_take_twice_as_long(
+    background, stopped, needed
+):
+    budget = Budget(asked=False)
+    budget.lent, budget._attempts = 0.0, 5
+    budget.begins()
+    if stopped:
+        budget.stopped()
+    budget.owed += 3.0
+    budget.ended()
+    assert budget.cold
+    assert budget._last == needed
+
+
+def many_times(n, times):
+    first = second = third = total = 0.0
+    for _ in range(times):
+        if n > 0:
+            break
+        first += n
+        second -= n
+        third += n * n
+        total += first * second * third
+    return total
+
+
+@pytest.mark.usefixtures("slow")
+@pytest.mark.parametrize(("times", "read"), [(10**6, True), (10, False)])
+def test_what_python_takes_longer_for_is_read_at_once(times, read):
+    fast = np_compile.compile(many_times)
+    fast._options.budget.lent = 0.06
+    with config.patch(compile_in="background", plain="auto"):
+        fast(1, times)
+    assert fast._reading.is_compiled is read
+
+
 def test_fullgraph_is_recorded_at_once(background):
     fast = np_compile.compile(rows, fullgraph=True)
     fast(data(30), 4)

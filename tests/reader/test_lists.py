@@ -205,6 +205,14 @@ def prints_then_fails(x, n):
     return x
 
 
+def prints_what_it_makes(x, n):
+    """Lists that are made in what is printed: of which type their items are is learnt there."""
+    pairs = [(k, float(x[k])) for k in range(n)]
+    for k in range(n):
+        print(f"{k}:", [v for i, v in pairs if i <= k], tuple(i + k for i, _ in pairs))
+    return len(pairs)
+
+
 # Lists of tuples, arrays, lists; deques; heaps
 
 
@@ -567,6 +575,7 @@ CASES = [
     exact(to_lists_that_change, (X,), (X[:0],)),
     case(prints, (X, 0), (X, 5), (X, 6)),
     exact(prints_arrays, (X, 3), (X, 6)),
+    exact(prints_what_it_makes, (X, 3), (X, 0)),
     case(with_dtypes, (np.arange(3.0), np.ones(2)), refused="of a list"),
     exact(running_complex, (np.arange(6.0).reshape(2, 3) * (1 + 2j),)),
     exact(prints_then_fails, (X, 3), (X, 9)),

@@ -7,8 +7,9 @@ time that the calls take as they stand may be owed, beside what is lent. Where n
 nothing new is recorded or compiled but what NumPy takes longer for.
 
 Where nobody waits for the compiler, time is lent to the first attempts alone: calls that read,
-record, compile, or try what is compiled. An attempt that has to do without what it compiles is
-followed by the next one when that is there; others, when the account has what the last one cost.
+record, compile, or try what is compiled. One of these that has to do without what it compiles is
+followed by the next one when that is there; others, when the account has what the last one cost,
+or twice that where it had to stop. A reading stops when it has spent what the account had.
 Until then a function is *cold*: calls that are not known already run as they stand.
 Nothing is lent to a function that is first called alone by a later call of another one, and
 functions that are made of one code again and again have one account.
@@ -16,6 +17,7 @@ functions that are made of one code again and again have one account.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -106,20 +108,22 @@ class Budget:
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_noted", "_seconds", "_spent_before", "_took", "_usual", "cold", "idle", "lent", "owed",
-        "pause", "start", "turn", "worked",
+        "_made", "_noted", "_seconds", "_spent_before", "_stopped", "_took", "_usual", "cold",
+        "idle", "lent", "owed", "pause", "reads", "start", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
-        self.cold = False
+        self.cold = self.reads = False
         self.pause = (c_int64 * 6)()  # where C reads it
         self._inside = False  # a call that is timed
-        self._attempts = 0
+        self._attempts = 0  # since time was lent
+        self._made = 0  # and in all
         self._awaited: Any = None  # a program that the last call has run without, or its job
         self._begun = 0  # calls that were not known
         self._last = 0.0  # seconds that the last one cost
+        self._stopped = False  # whether the present one has spent what it may
         self._noted = 0.0  # what was owed before the call, and has to do with no attempt
         self._spent_before = 0.0  # as `seconds_spent`
         self.start = 0.0
@@ -145,7 +149,7 @@ class Budget:
         """Note that a call begins that is not known."""
         self._begun += 1
         self._noted, self._spent_before = self.owed, _local.spent
-        self.idle = False
+        self.idle = self._stopped = False
         self.start = time.perf_counter()
 
     def ended(self) -> None:
@@ -158,11 +162,13 @@ class Budget:
             return
         if spent > 0:
             self._attempts += 1
-            self._last = spent
+            self._made += 1
+            self._last = spent * (2 if self._stopped else 1)
             if self._attempts <= _FIRST:
                 self.owed = self._noted = 0.0
             if self._attempts == _FIRST:
                 self.lent = 0.0
+            self.reads = False
         self.cold = self._missing() > 0
         spent = time.perf_counter() - self.start
         if self.idle and spent < _IDLE:
@@ -172,11 +178,20 @@ class Budget:
         """Whether what is new may wait for a later call."""
         return not self._asked and not config.waits() and config.measures()
 
+    def until(self) -> float:
+        """The time of the thread's processor up to which this call may read what is new. Where
+        other processes have the processor meanwhile, a clock would end each reading early."""
+        return time.thread_time() + self._left() if self.may_wait() else math.inf
+
+    def stopped(self) -> None:
+        """Note that this time has come, and what is new is left for a later attempt."""
+        self._stopped = True
+
     def lends_again(self) -> None:
-        """Time is lent to one more attempt, in another way than those before."""
+        """Time is lent to one more attempt, which reads what was recorded before."""
         if self._attempts >= _FIRST:
             self._attempts, self.lent = _FIRST - 1, SECONDS
-            self.cold = False
+            self.cold, self.reads = False, True
 
     def is_cold(self) -> bool:
         """Whether calls that are not known run as they stand now."""
@@ -204,8 +219,7 @@ class Budget:
 
     def _missing(self) -> float:
         """Seconds that calls have to take as they stand before the next attempt."""
-        if self._has_come():
-            self._last = 0.0
+        self._look()
         if self._awaited is not None:
             return _PAUSE
         return (self._last - self._left()) / _SHARE if self._attempts >= _FIRST else 0.0
@@ -214,19 +228,20 @@ class Budget:
         """Note what a captured call has run without, as it is being compiled; None: nothing."""
         self._awaited = program
 
-    def _has_come(self) -> bool:
-        """Whether that is compiled by now, for the first time that this is asked."""
+    def _look(self) -> None:
+        """Look whether that is compiled by now: one attempt more is lent time for then."""
         awaited = self._awaited
         if awaited is None or not awaited.ready:
-            return False
+            return
         self._awaited = None
         if isinstance(awaited, Job):  # it has made a program, or found that there is none
             try:
                 self._awaited = awaited.result()
             except Exception:
-                return False
-            return self._has_come()
-        return True
+                return
+            return self._look()
+        if self._made <= _FIRST:
+            self._last = 0.0
 
     def is_resting(self) -> bool:
         """Whether a pause lasts, and so a call runs as it stands, where C cannot be asked yet: see
