@@ -67,6 +67,10 @@ def _one(name: str, a: torch.Tensor, n: Any, axis: int, norm: Any) -> torch.Tens
         given = cast(a, work).resolve_conj().resolve_neg().numpy()
         with np.errstate(all="ignore"):
             return torch.from_numpy(getattr(np.fft, name)(given, n, axis, norm)).to(result)
+    if any(m == 0 for d, m in enumerate(a.shape) if d != axis):  # MKL takes none of no length
+        count = n // 2 + 1 if name in ("rfft", "ihfft") else n
+        shape = [count if d == axis else m for d, m in enumerate(a.shape)]
+        return a.new_zeros(shape, dtype=result)
     transform: Callable = getattr(torch.fft, name)
     a = _of_length(cast(a, work), n // 2 + 1 if name in ("irfft", "hfft") else n, axis)
     return transform(a, n, axis, norm).to(result)

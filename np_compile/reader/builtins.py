@@ -200,13 +200,13 @@ def _sum_of_items(r: Reader, items: Sequence[Value], total: Value) -> Value:
                 raise Unreadable("a sum of what may be a float")
             so_far = FloatSum(r, convert(r, total, "f64", exact=True).text)
         if so_far is None:
-            total = binary(r, "Add", total, y)
+            total = operate(r, "Add", total, y)
         elif isinstance(y, Num) and kinds and set(kinds) <= {"float", "int", "bool"}:
             if len(kinds) > 1:
                 raise Unreadable("a sum of what may be a float")
             so_far.add(convert(r, y, "f64", exact=True).text, exactly=kinds == ("float",))
         else:
-            total, so_far = binary(r, "Add", result(), y), None
+            total, so_far = operate(r, "Add", result(), y), None
     return result()
 
 

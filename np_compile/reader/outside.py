@@ -380,6 +380,8 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1, step: int = 0) -> 
         return x.made(
             [_sample(y, length, number, step) for y in islice(cycle(of), length)] if x.of else []
         )
+    if not isinstance(x, Arr):
+        raise Unreadable("such an argument of a function of NumPy's")
     shape = tuple(_SAMPLE if d.value is None else d.value for d in x.dims)
     made = np.zeros(shape, x.dtype)
     if x.rep == "bool":

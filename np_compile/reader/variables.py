@@ -207,6 +207,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             inner = letters(inner) or inner
             if isinstance(inner, HELD):
                 return OrNone(as_type(inner), "")
+            if isinstance(inner, Conflict):
+                return inner
     if isinstance(a, Conflict):
         return a
     if isinstance(b, Conflict):
@@ -245,6 +247,8 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             return Conflict("it is a tuple of one length or another")
         if a.made is list and a.path != b.path:
             return Conflict("it is a list from outside or another one")
+        if _is_in(a, b) or _is_in(b, a):  # without end, and a tree doubles each time
+            return Conflict("it is a tuple that holds one like itself, or None")
         items = tuple(join(x, y, r) for x, y in zip(a.items, b.items, strict=True))
         found = [x for x in items if isinstance(x, Conflict)]
         return found[0] if found else Tup(
@@ -254,6 +258,13 @@ def join(a: Value, b: Value, r: Reader) -> Value:
     if a == b:
         return a
     return Conflict("its type is one or another")
+
+
+def _is_in(a: Tup, b: Tup) -> bool:
+    """Whether a tuple holds one of another's type, which thus has no end."""
+    inside = [x.value if isinstance(x, Flagged) else x for x in b.items]
+    those = [x for x in inside if isinstance(x, Tup)]
+    return bool(those) and any(item_type(a) == item_type(x) or _is_in(a, x) for x in those)
 
 
 def _alike(x: Items) -> tuple:

@@ -164,6 +164,14 @@ def prints_none(x):
     return last
 
 
+def _positive(v):
+    return float(v) if v > 0 else None
+
+
+def arrays_of_some(x):
+    return np.array([_positive(v) for v in x])
+
+
 X = np.array([3.0, -1.0, 4.0, 1.5, -9.5])
 J = np.array([2, 5, -4])
 
@@ -196,6 +204,7 @@ CASES = [
     exact(list_with_none, (7,), (1,), (2,)),
     exact(searches, (Search(), X), (Search(), X[:0])),
     exact(prints_none, (X,), (X[:0],)),
+    exact(arrays_of_some, (X,), (-X,), refused="such an argument of a function of NumPy's"),
 ]
 
 

@@ -104,3 +104,33 @@ def test_sums_of_what_is_no_list_are_left_to_python(monkeypatch):
 
     monkeypatch.setattr(builtins, "COMPENSATES", True)
     assert any("sum" in why for why in compare(mixed, mixed, X))
+
+
+class Money:
+    def __init__(self, amount):
+        self.amount = amount
+
+    def __add__(self, other):
+        return Money(self.amount + (other.amount if isinstance(other, Money) else other))
+
+    __radd__ = __add__
+
+
+def of_arrays(x):
+    out = np.zeros(3)
+    for k in range(3):
+        out += sum((1.5, 2, x[k : k + 3]))
+        out[k] += sum([x[k] * np.ones(2), np.arange(2.0)])[1]
+    return out
+
+
+def of_objects(x):
+    total = 0.0
+    for v in x:
+        total += sum((Money(v), Money(2.0), 1.5), Money(1.0)).amount + sum([Money(v), 1]).amount
+    return total
+
+
+@pytest.mark.parametrize("f", [of_arrays, of_objects])
+def test_sums_of_arrays_and_of_objects(f):
+    assert not compare(f, f, X)

@@ -501,3 +501,41 @@ def test_called_by_its_own_name_while_compiled(monkeypatch):
     monkeypatch.undo()
     assert got == plain(30.0, 6)
     assert fast._reading.runs <= 1  # the calls inside are C's
+
+
+def _halves(points, depth):
+    if len(points) == 0:
+        return None
+    k = np.argsort(points[:, depth % points.shape[1]], kind="stable")
+    points, m = points[k], len(k) // 2
+    return points[m], _halves(points[:m], depth + 1), _halves(points[m + 1 :], depth + 1)
+
+
+def kd_tree(points):
+    return _halves(points, 0)
+
+
+def chain(x):
+    def link(k):
+        return None if k == len(x) else (x[k], link(k + 1))
+
+    return link(0)
+
+
+def trees_in_a_loop(x):
+    tree = None
+    for i in range(len(x)):
+        tree = (x[i], tree, tree)
+    return tree
+
+
+ENDLESS = "it is a tuple that holds one like itself"  # its type, that is: trees double it each time
+
+
+@each([
+    case(kd_tree, (np.random.default_rng(0).random((9, 2)),), refused=ENDLESS),
+    case(chain, (np.arange(5.0),), refused=ENDLESS),
+    case(trees_in_a_loop, (np.arange(5),), refused=ENDLESS),
+])  # fmt: skip
+def test_tuples_of_tuples_like_themselves(c):
+    check(c)

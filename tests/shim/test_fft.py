@@ -50,6 +50,27 @@ def test_one_axis(name, dtype):
     assert_matches(f"fft.{name}", a[::-1, ::2], rtol=rtol(dtype))
 
 
+@pytest.mark.usefixtures("formulas")
+@pytest.mark.parametrize("shape", [(0, 16), (16, 0), (0, 0, 3)])
+def test_no_rows(shape):
+    """There is nothing to transform, along an axis that has a length or is given one."""
+    for name in ONE:
+        numpy, ours = getattr(np.fft, name), getattr(shim.fft, name)
+        for axis in range(len(shape)):
+            for n in (None, 6) if shape[axis] else (6,):
+                for dtype in "df":
+                    a = np.zeros(shape, dtype)
+                    assert_same(ours(to_shim(a), n, axis), numpy(a, n, axis))
+
+
+@pytest.mark.usefixtures("formulas")
+@pytest.mark.parametrize("name", MANY)
+def test_no_planes(name):
+    a = np.zeros((0, 4, 6))
+    numpy, ours = getattr(np.fft, name), getattr(shim.fft, name)
+    assert_same(ours(to_shim(a), axes=(1, 2)), numpy(a, axes=(1, 2)))
+
+
 @pytest.mark.parametrize("name", ONE)
 def test_errors(name):
     a = data("d", (3, 6))
