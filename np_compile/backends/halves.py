@@ -79,14 +79,23 @@ class Halves:
         self.updating: dict[tuple[tuple[int, int], ...], Any] = {}  # the same of `updates`
         self.none = [r is None for r in results_of(backward.graph)]
         self.forward = _on_list(make_first(saved.first))
-        self.call = partial(_apply, self)
+        self.call = partial(applied, self)
+
+    @property
+    def asked(self) -> bool:
+        """Whether a gradient was asked for."""
+        return self._gradients is not None
 
     def gradients(
         self, saved: Sequence[torch.Tensor], gradients: Sequence[torch.Tensor]
     ) -> list[torch.Tensor | None]:
         """The gradients of the inputs, by those of the results and what a call has saved."""
         run = self._gradients or self.prepare()
-        made = iter(run([*saved, *[_laid_out(gradients[k], s) for k, s in self.tangents]]))
+        given = [(gradients[k], strides) for k, strides in self.tangents]
+        if all(has_memory(g) for g, _ in given):
+            made = iter(run([*saved, *[_laid_out(*g) for g in given]]))
+        else:
+            made = iter(self.second.forward(*saved, *[g for g, _ in given]))
         return [None if none else next(made) for none in self.none]
 
     def prepare(self) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:
@@ -162,7 +171,7 @@ class _Call(torch.autograd.Function):
 
 # Without a look at the signature of `forward`, and at transforms of `torch.func`, which `compile`
 # has taken care of.
-_apply: Callable = super(torch.autograd.Function, _Call).apply  # type: ignore[misc]
+applied: Callable = super(torch.autograd.Function, _Call).apply  # type: ignore[misc]
 
 
 class _Gradient(torch.autograd.Function):
@@ -183,6 +192,15 @@ class _Gradient(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: torch.Tensor) -> Any:
         raise refuse()
+
+
+def has_memory(t: torch.Tensor) -> bool:
+    """Whether a tensor is memory, and not many at once (`vmap`, `is_grads_batched=True`)."""
+    try:
+        t.data_ptr()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _laid_out(gradient: torch.Tensor, strides: Sequence[int]) -> torch.Tensor:

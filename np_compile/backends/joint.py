@@ -26,7 +26,7 @@ from np_compile.kernels.run.on_tensors import OnTensors
 from np_compile.kernels.run.sequence import Sequence as Runs
 from np_compile.kernels.run.sequence import Step
 
-from .halves import Halves, _apply
+from .halves import Halves, has_memory
 from .in_place import permuted, scattered, updated
 from .saved import placeholders, results_of
 
@@ -56,7 +56,7 @@ class Joint:
         self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int],
         reads: Sequence[int],
     ):  # fmt: skip
-        if len(steps) < _FEWEST or not any(_halves(made) for made, *_ in steps):
+        if len(steps) < _FEWEST or not any(halves_of(made) for made, *_ in steps):
             raise Refused
         self._steps, self._constants, self._wanted = steps, constants, wanted
         self._reads = list(reads)
@@ -77,7 +77,7 @@ class Joint:
 
     def _prepared(self) -> bool:
         if self._backward is None:
-            if any(h._gradients is None for made, *_ in self._steps if (h := _halves(made))):
+            if not any(h.asked for made, *_ in self._steps if (h := halves_of(made))):
                 return False
             self._backward = _Backward(self._forward, self._made)
             self._forward.write_in_place(self._backward.needs)
@@ -88,11 +88,6 @@ class Joint:
         self._forward.settle(self._backward.needs)
         self._backward.settle()
         return True
-
-    def __call__(self, leaves: Any) -> dict[int, torch.Tensor]:
-        """The results that are wanted, by number, on a call's arguments."""
-        made = _apply(self, *[leaves[k] for k in self._reads])
-        return dict(zip(self._wanted, made, strict=True))
 
     def forward(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The results, and what is saved beside arguments.
@@ -107,16 +102,25 @@ class Joint:
     ) -> list[torch.Tensor | None]:
         """The gradients of the arguments, by those of the results and what a call has saved."""
         assert self._backward is not None
-        if not all(map(_has_memory, gradients)):
+        if not all(map(has_memory, gradients)):
             found = self._backward.by_operators(saved, gradients)
             return [found.get(k) for k in self._reads]
         found = self._backward.run(saved, gradients)
         return [found.get(k) for k in self._reads]
 
 
-def _halves(made: Any) -> Halves | None:
+def halves_of(made: Any) -> Halves | None:
+    """Those of what `native` has made; None where nothing that it gives has a gradient."""
     halves: Halves | None = getattr(made, "halves", None)
     return halves
+
+
+def entry_of(made: Any) -> Entry | None:
+    """How to run it, or its forward half, as a step of a sequence; None where it is not of kernels
+    of the CPU alone."""
+    halves = halves_of(made)
+    program = getattr(made, "without_gradient", made) if halves is None else made.first
+    return program.entry() if type(program) is Executable else None  # no GPU's
 
 
 class _Forward:
@@ -136,9 +140,8 @@ class _Forward:
         self.types: dict[int, Any] = {}  # of a result: its `_Output`
         number = len(constants)
         for made, _, _, _ in steps:
-            halves = _halves(made)
-            program = getattr(made, "without_gradient", made) if halves is None else made.first
-            entry = program.entry() if type(program) is Executable else None  # no GPU's
+            halves = halves_of(made)
+            entry = entry_of(made)
             if entry is None:
                 raise Refused
             given = [number + k for k in range(len(entry.results))]
@@ -160,7 +163,7 @@ class _Forward:
         kept = {*needs, *[self.numbers[n] for n in self.wanted]}
         last = {s: k for k, (_, sources, *_) in enumerate(self.steps) for s in sources}
         for k, (made, sources, *_) in enumerate(self.steps):
-            halves = _halves(made)
+            halves = halves_of(made)
             pairs = {}
             for result, position in () if halves is None else halves.updates.items():
                 s = sources[position] if position < len(sources) else 0
@@ -202,7 +205,7 @@ class _Forward:
             entry, given = self._entries[k]
             pairs = self._pairs[k]
             if pairs:
-                halves = _halves(made)
+                halves = halves_of(made)
                 assert halves is not None
                 other = self.made[halves, tuple(pairs.items())].entry()
                 pairs, entry = ({}, entry) if other is None else (pairs, other)
@@ -280,7 +283,7 @@ class _Backward:
         count = 0
         for k in range(len(f.steps) - 1, -1, -1):
             made, sources, floats, ints = f.steps[k]
-            halves = _halves(made)
+            halves = halves_of(made)
             if halves is None:
                 continue
             first = f.first[k]
@@ -444,15 +447,6 @@ class _Backward:
         return {s: values["sum", s] for s in self.sums}
 
 
-def _has_memory(t: torch.Tensor) -> bool:
-    """Whether a tensor is memory, and not many at once (`vmap`, `is_grads_batched=True`)."""
-    try:
-        t.data_ptr()
-    except RuntimeError:
-        return False
-    return True
-
-
 def _layout(like: Any) -> tuple:
     return like.shape, like.strides, like.dtype
 
@@ -549,13 +543,3 @@ class _Blocks:
         block = blocks[self._which[k]]
         begin = int(self.addresses(blocks)[k]) - block.data_ptr()
         return block[begin : begin + size]
-
-
-def joint(
-    steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
-) -> Joint | None:
-    """A `Joint`; None where there can be none."""
-    try:
-        return Joint(steps, constants, wanted, reads)
-    except Refused:
-        return None

@@ -154,6 +154,7 @@ class _Differentiable:
 
         from np_compile.kernels.frontend.nodes import mutated_roots
 
+        from .checks import checking, put_checks, take_checks
         from .halves import Halves, complete, only_makes_arrays, with_gradient, without_copies
         from .saved import is_copied_alone, placeholders
         from .twice import refusing
@@ -163,6 +164,7 @@ class _Differentiable:
         self.second: Callable | None = None
         self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
+        checks = take_checks(graph.graph)
         renewed = [n for n in placeholders(graph.graph) if is_copied_alone(n)]
         without_copies(graph.graph)
         graph.recompile()
@@ -182,12 +184,13 @@ class _Differentiable:
                 partition_fn=self._partition,
                 decompositions=core_aten_decompositions(),
             )(graph, example_inputs)
-        self.call: Callable = refusing(program)
+        self.call: Callable = checking(refusing(program), checks)
         if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
             asked = [t.requires_grad for t in example_inputs]
             floats = with_gradient(forward.graph, count, asked)
             if complete(forward.graph, backward.graph, count, len(asked), floats):
+                count = put_checks(forward.graph, checks, count)
                 self.halves = Halves(
                     forward, backward, floats, count, self._make_first, self._gradient
                 )

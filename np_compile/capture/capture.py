@@ -64,6 +64,7 @@ class Capture:
     tell = segments.tell
     begin_tree = segments.begin_tree
     tree_root = segments.tree_root
+    writes_outside = segments.writes_outside
     finish = segments.finish
     # data for stand-ins
     are_recorded = single_elements.are_recorded
@@ -96,7 +97,6 @@ class Capture:
     # calls that are not recorded
     run_at_once = outside.run_at_once
     through_shim = outside.through_shim
-    by_itself = outside.by_itself
     by_shim = outside.by_shim
     through_numpy = outside.through_numpy
     foreign = outside.foreign
@@ -178,7 +178,6 @@ class Capture:
         self.unrolled = 1  # how often the present one comes in this segment, by these
         self.loop_places: set[int] = set()
         self.begins = False  # whether the present call begins such a segment
-        self.alone = False  # whether the segment is one call of a library, see `outside.by_itself`
         self.thread = threading.get_ident()
         self.lasting = False  # whether plain mode lasts to the end of the call
         self.before_loans = False  # whether it was plain mode before something was lent

@@ -37,7 +37,6 @@ _INTEGERS = frozenset(
     )
 )  # fmt: skip
 _TABLE = shim.TABLE
-_DATA = (shim.Kind.DATA, shim.Kind.LIBRARY)
 
 
 def input_node(parent: Node, key: tuple, sig: tuple, index: int, turn: int) -> Node:
@@ -133,9 +132,9 @@ def _as_meta(r: shim.ndarray) -> shim.ndarray:
     return shim.ndarray(r._t.to("meta"), r._flip, r._scalar)
 
 
-def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
-    """A new node: the call is run by the shim on meta tensors, which have no data. alone: whether
-    its segment runs by operators, which may raise on the data."""
+def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
+    """A new node: the call is run by the shim on meta tensors, which have no data. grads: whether
+    arrays may have gradients; calls of a library are recorded then."""
     parent = seg.node
     node = Node(parent, key)
     call = node.call
@@ -150,10 +149,11 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
     row = _TABLE.get(name)
     if row is None:
         return _special(node, Break("numpy", f"{call.label} is not in the shim"))
-    if row.kind in _DATA and not (alone and row.kind is shim.Kind.LIBRARY):
-        kind = "library" if row.kind is shim.Kind.LIBRARY else "data"
-        why = "" if kind == "library" else ": its result depends on the data"
-        return _special(node, Break(kind, call.label + why))
+    if row.kind is shim.Kind.DATA:
+        return _special(node, Break("data", f"{call.label}: its result depends on the data"))
+    library = row.kind is shim.Kind.LIBRARY
+    if library and not grads:
+        return _special(node, Break("library", call.label))
     used = list(call.references())
     values: dict[int, Value] = {i: seg.values[i]._v for i in used}
     roots = {v.root for v in values.values()}
@@ -182,7 +182,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
     except Exception as e:
         if static is not None:
             return _special(node, static)
-        return _special(node, _why_not(call.label, e))
+        why = Break("library", call.label) if library else _why_not(call.label, e)
+        return _special(node, why)
     node.mutates = tuple(r for r in sorted(roots) if metas[r]._t._version != before[r])
     if any(values[r].scalar for r in node.mutates):
         return _special(node, Break("numpy", "writes to a NumPy scalar"))
@@ -213,7 +214,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, alone: bool) -> Node:
     node.result = place(result, ())
     if isinstance(node.result, Slot):
         node.value = node.result.value
-    node.raises = node.special = _may_raise(call, values) or _confined(metas, used)
+    node.raises = node.special = _may_raise(call, values) or _confined(metas, used) or library
     if name in GUESSED:
         node.guesses += 1
         node.special = True

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 from np_compile import shim
 from np_compile.errors import GradientLost
 from np_compile.shim._saved import hooks
-from np_compile.tape.node import Break, Segment
+from np_compile.tape.node import Break
 from np_compile.tape.tree import leaves, mapped, of_type
 
 from . import state
@@ -43,27 +43,8 @@ def run_at_once(c: Capture, why: Break, name: str, args: tuple, kwargs: dict) ->
 
 def through_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
     """Run a call eagerly on the tensors: device and gradient survive."""
-    if why.kind == "library" and c.watch is not None and not c.alone and c.differentiates():
-        return c.by_itself(name, args, kwargs, why)
     c.cut(why)
     return c.by_shim(name, args, kwargs, why)
-
-
-def by_itself(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any:
-    """The same, as a segment of its own, which runs by operators: so the call can be kept."""
-    end = Break("end", why.text)
-    c.cut(end)
-    c.seg = Segment(c.tree_root((c.device, "library")))
-    c.alone = True
-    try:
-        result = c.call(name, args, kwargs)
-        c.cut(end)
-    except BaseException:
-        c.seg = Segment(c.root)  # what comes is not for operators
-        raise
-    finally:
-        c.alone = False
-    return result
 
 
 def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any:

@@ -126,13 +126,17 @@ def call(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
         c.rewind(marks)
         why = Break("numpy", f"{label(name)} writes to an array of code that is not captured")
         return c.through_numpy(name, args, kwargs, why)
+    if node.mutates and c.grads and seg.node.count and _writes_after_library(c, seg, node):
+        c.rewind(marks)
+        c.cut(_BEFORE_WRITES)
+        return c.call(name, *(sized or (args, kwargs)))
     met = (admitted is not args or named is not kwargs) and c.device is None and not c.tensors
     if met and any(v.source is not None and seg.values[v.root]._copied for v in node.values):
         c.rewind(marks)
         return _view_of_unseen(c, name, args, kwargs)
-    if node.raises and seg.node.count and inside_try() and _may_raise(seg):
+    if node.raises and seg.node.count and (before := _ends_before(c, seg, node)):
         c.rewind(marks)
-        c.cut(_BEFORE_TRY)
+        c.cut(before)
         return c.call(name, *(sized or (args, kwargs)))
     seg.node = node
     if c.traces and (sized is not None or name in INDEXING):
@@ -163,10 +167,29 @@ def _view_of_unseen(c: Capture, name: str, args: tuple, kwargs: dict) -> Any:
 # What stands before a `try` block runs before a call in it that may raise: so the block's handlers
 # are given the errors of that call alone.
 _BEFORE_TRY = Break("end", "a call inside a try block may raise")
+# What is written before a library raises stays written.
+_AFTER_WRITES = Break("end", "a call may raise, and what was written before it stays")
+_BEFORE_WRITES = Break("end", "a call may raise, and nothing is written then")
 
 
-def _may_raise(seg: Segment) -> bool:
-    return any(n.raises for n in seg.node.path())
+def _ends_before(c: Capture, seg: Segment, node: Node) -> Break | None:
+    """Why a segment is to end before a call that may raise; None where it need not."""
+    if inside_try() and any(n.raises for n in seg.node.path()):
+        return _BEFORE_TRY
+    written = {root for n in seg.node.path() for root in n.mutates}
+    return _AFTER_WRITES if _asks_library(node) and c.writes_outside(seg, written) else None
+
+
+def _writes_after_library(c: Capture, seg: Segment, node: Node) -> bool:
+    """Whether a call writes to memory that is there, in a segment that asks a library before."""
+    asks = any(n.raises and _asks_library(n) for n in seg.node.path())
+    return asks and c.writes_outside(seg, node.mutates)
+
+
+def _asks_library(node: Node) -> bool:
+    """Whether it is a call of a library that may raise on the data."""
+    call = node.call
+    return call is not None and shim.TABLE[call.name].kind is shim.Kind.LIBRARY
 
 
 def _refusal(c: Capture, seg: Segment, node: Node, marks: tuple[int, int]) -> Break | None:
@@ -179,6 +202,8 @@ def _refusal(c: Capture, seg: Segment, node: Node, marks: tuple[int, int]) -> Br
     check = node.check
     if check is not None and not check.holds(seg.floats[marks[0] :], seg.ints[marks[1] :]):
         return Break("numpy", f"{label(name)}: a number out of bounds")
+    if node.raises and _asks_library(node) and not c.differentiates():
+        return Break("library", label(name))
     if node.raises and c.device is not None and not c.tensors:
         # Out of bounds in a device kernel would end the process; the shim looks first.
         return Break("library", label(name))
@@ -601,7 +626,7 @@ def _by_rule(c: Capture, seg: Segment, key: tuple) -> Node | None:
 
 def _infer(c: Capture, seg: Segment, key: tuple, ints_are_data: bool) -> Node:
     start = _clock()
-    node = infer(seg, key, ints_are_data, c.alone)
+    node = infer(seg, key, ints_are_data, c.grads)
     seconds = min(_clock() - start, _INFERRED)  # the first of a kind may import modules
     c.budget.owed += seconds
     c.overhead += seconds

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -47,6 +47,7 @@ class Late(BaseException):
 
 
 _BOUND = 64  # programs of one segment, for integers that are sizes of one for many
+_LibraryError = torch.linalg.LinAlgError
 _lock = state.lock
 _clock = time.perf_counter
 
@@ -90,7 +91,7 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and (made := variants.jobs.get(key)) is not None and not made.ready:
         job = made
-    if program is None and job is None and not c.alone and _may_be_general(c, seg):
+    if program is None and job is None and _may_be_general(c, seg):
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
             node.programs.setdefault(live, variants)
@@ -163,15 +164,27 @@ def cut(c: Capture, reason: Break) -> None:
             c.go_plain(decision)
 
 
+def writes_outside(c: Capture, seg: Segment, roots: Iterable[int]) -> bool:
+    """Whether what is written to, of these numbers, is there already and no array of the
+    function's own."""
+    found = {a._i for a in seg.inputs}.intersection(roots)
+    return not found <= {a._i for a in _own_inputs(c, seg)}
+
+
 def _renewed(c: Capture, seg: Segment) -> tuple[int, ...]:
     """Numbers of the function's own arrays that a segment writes to, and for which it makes new
     ones: autograd may have saved what they hold."""
-    if not c.differentiates():
-        return ()
     written = {root for step, _ in seg.node.calls() for root in step.mutates}
+    return tuple([a._i for a in _own_inputs(c, seg) if a._i in written]) if written else ()
+
+
+def _own_inputs(c: Capture, seg: Segment) -> list[Any]:
+    """The inputs that are arrays of the function's own, where a gradient may be asked for."""
+    if not c.differentiates():
+        return []
     seen = {id(a) for a in c.lent} | {id(a) for _, a in c.known.values()}
-    own = (a for a in seg.inputs if a._np is None and a._host is None and a._root is None)
-    return tuple([a._i for a in own if a._i in written and id(a) not in seen])
+    own = [a for a in seg.inputs if a._np is None and a._host is None and a._root is None]
+    return [a for a in own if id(a) not in seen]
 
 
 def _raise(seg: Segment, reason: Break, error: Exception) -> NoReturn:
@@ -199,6 +212,9 @@ def _failed(
     if seg.node.guesses:
         raise guess.Wrong
     if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):
+        # On a device an index out of bounds would end the process: its kernels have looked.
+        if not program.written and (c.device is None or isinstance(error, _LibraryError)):
+            error = _as_far_as_it_goes(c, seg, live) or error
         _put_into_words(seg, error)
         raise error
     # NumPy writes what comes before what fails; tensors are left as they were.
@@ -226,6 +242,23 @@ def _failed(
         stacklevel=2,
     )
     return [shim.share_numpy(np.asarray(real[i]))._t for i in live]
+
+
+def _as_far_as_it_goes(c: Capture, seg: Segment, live: tuple) -> Exception | None:
+    """Make what stands before the call that fails, which somebody may hold; the shim's error."""
+    made: list[torch.Tensor] = []
+    run = by_operators(seg.node, live, seg.inputs, seg.floats, seg.ints, c.device, made.extend).run
+    error = None
+    try:
+        with hooks(True):
+            run(seg.inputs, seg.floats, seg.ints)
+    except Exception as e:
+        error = e
+    for i in live:
+        if i < len(made) and not seg.values[i]._v.meta._flip:
+            seg.values[i]._t = made[i]
+            c.notes_new(seg.values[i])
+    return error
 
 
 def _put_into_words(seg: Segment, error: Exception) -> None:

@@ -122,8 +122,10 @@ def _record(
 def interpreter(
     node: Node, live: tuple[int, ...], n_inputs: int, has_floats: bool, ints: list[int],
     dynamic: tuple[int, ...], device: torch.device | None,
+    told: Callable[[list[torch.Tensor]], None] | None = None,
 ) -> Callable[..., list[torch.Tensor]]:  # fmt: skip
-    """The segment as a function of the graph's inputs that runs the shim call by call.
+    """The segment as a function of the graph's inputs that runs the shim call by call. told: see
+    `_replay`.
 
     Its integers are known then, so that a view is a view.
     """
@@ -134,7 +136,7 @@ def interpreter(
             for k, number in zip(dynamic, tensors[-1].tolist(), strict=True):
                 numbers[k] = number
         with device or nullcontext():
-            return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None)
+            return _replay(node, live, tensors, n_inputs, has_floats, numbers, (), None, told=told)
 
     return run
 

@@ -74,13 +74,18 @@ class Plan:
         made: list[Any] = [*self.constants]
         if start and before is not None:
             made = [before[k] for k in range(runs[start][0])]
-        for _, run, sources, ends, again in runs[start:]:
+        for k, (_, run, sources, ends, again) in enumerate(runs[start:], start):
+            given = [tensors[s] if s >= 0 else made[-1 - s] for s in sources]
+            error: Exception | None = None
             try:
-                made += run([tensors[s] if s >= 0 else made[-1 - s] for s in sources])
-            except _OF_DATA:
+                made += run(given)
+            except _OF_DATA as e:
                 if again:
                     return None
-                raise
+                error = e
+            if error is not None:  # here, where torch's is no context of it
+                program, _, floats, ints = self.steps[k]
+                raise program.in_words(error, given, floats, ints)
             for number in ends:
                 made[number] = None
         return made

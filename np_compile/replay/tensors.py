@@ -125,7 +125,7 @@ class KeptOnTensors(Kept):
             return None
         try:
             made: dict[int, torch.Tensor] = self._joint(leaves)
-        except IndexError:  # one program after the other says which
+        except (IndexError, RuntimeError):  # one program after the other says which
             return None
         return made
 

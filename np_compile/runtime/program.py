@@ -159,6 +159,23 @@ class Program:
             return compiled
         return lambda tensors: direct(tensors, floats, ints)
 
+    def in_words(
+        self, error: Exception, tensors: Sequence[torch.Tensor], floats: Sequence[float],
+        ints: Sequence[int],
+    ) -> Exception:  # fmt: skip
+        """What NumPy says where a library has failed in a run; other errors as they are."""
+        if isinstance(error, torch.linalg.LinAlgError) and not self.written:
+            numbers = dict(zip(self._dynamic, ints, strict=True)) | self.constant_ints
+            order = [numbers[k] for k in range(len(numbers))]
+            counts = len(tensors), bool(floats), order, ()
+            try:
+                interpreter(self.node, self.live, *counts, self._device)(
+                    *self._with_parameters(tensors, floats, ())
+                )
+            except np.linalg.LinAlgError as told:
+                return told
+        return error
+
     def run_by_operators(
         self, inputs: list[Any], floats: Sequence[float], ints: Sequence[int]
     ) -> Any:
@@ -250,13 +267,14 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
 def joined(
     steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
 ) -> Any:
-    """Runs of programs with gradients as two calls, a `backends.joint.Joint`; as `sequence`. None
-    where they cannot be."""
-    from np_compile.backends.joint import joint
+    """Runs of programs with gradients as one node of autograd's, a `backends.chain.Chain`; as
+    `sequence`. None where they cannot be."""
+    from np_compile.backends.chain import Step, chain
 
     if any(p.backend_name != "native" or p.written or p.sizes for p, *_ in steps):
         return None
-    return joint([(p.compiled, *rest) for p, *rest in steps], constants, wanted, reads)
+    parts = [Step(p.compiled, len(p.live), *rest, p._device) for p, *rest in steps]
+    return chain(parts, constants, wanted, reads)
 
 
 def build(
@@ -312,10 +330,11 @@ def build(
 
 def by_operators(
     node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
-    device: torch.device | None,
+    device: torch.device | None, told: Callable[[list[torch.Tensor]], None] | None = None,
 ) -> Program:  # fmt: skip
-    """A program for one run of a segment: the shim, call by call. Nothing is compiled."""
-    run = interpreter(node, live, len(inputs), bool(floats), list(ints), (), device)
+    """A program for one run of a segment: the shim, call by call. Nothing is compiled. told: called
+    with what each call has made."""
+    run = interpreter(node, live, len(inputs), bool(floats), list(ints), (), device, told)
     return Program(node, live, None, run, "eager", frozenset(), {}, device, "")
 
 

@@ -946,6 +946,8 @@ def test_calls_of_a_library_between_programs_are_kept_where_gradients_are_asked_
             found.append((result.detach(), *torch.autograd.grad(result.sum(), args)))
         torch.testing.assert_close(found[0], found[1])
     assert kept(quick) == 1
+    (one,) = quick._keeper.kept
+    assert len(one.plan.steps) == 1  # the call is part of its program
 
 
 def test_a_kept_call_of_a_library_that_fails():
@@ -959,3 +961,58 @@ def test_a_kept_call_of_a_library_that_fails():
     want = torch.linalg.inv(a.detach() * 2) @ b
     torch.testing.assert_close(quick(a, b).detach(), want)
     assert kept(quick) == 1
+
+
+def _solved(a, c):
+    c *= 2
+    x = np.linalg.inv(a)
+    c += 1
+    return x @ c
+
+
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_what_is_written_before_a_library_fails_stays_and_nothing_after_it(backend):
+    quick = np_compile.compile(np_compile.wrap_numpy(_solved), backend=backend)
+    for k in range(5):
+        a, c = torch.eye(3, dtype=F64) * (k % 4 - 3), torch.ones(3, dtype=F64)
+        if k == 3:
+            with pytest.raises(np.linalg.LinAlgError, match=r"^Singular matrix$"):
+                quick(a.requires_grad_(), c)
+        else:
+            quick(a.requires_grad_(), c)
+        assert c.tolist() == [2 if k == 3 else 3] * 3
+    assert kept(quick) == 1
+
+
+def _handled(a, b):
+    q = b * 2
+    try:
+        q = q + np.linalg.cholesky(a)[0]
+    except np.linalg.LinAlgError as e:
+        q = q * len(str(e))
+    return q
+
+
+def _indexed(a, i):
+    q = a * 2
+    try:
+        return q + a[i]
+    except IndexError:
+        return q * 3
+
+
+@pytest.mark.parametrize("f", [_handled, _indexed])
+def test_what_was_made_before_a_call_that_fails_is_there(f):
+    quick, slow = wrapped(f), np_compile.wrap_numpy(f)
+    for k in (1, 0, 1, 0):
+        found = []
+        for g in (slow, quick):
+            a = (torch.eye(3, dtype=F64) * k)[: 3 if f is _handled else 1].requires_grad_()
+            b = torch.arange(3.0, dtype=F64) if f is _handled else torch.tensor([0, 0, 7 - 7 * k])
+            result = g(a, b.requires_grad_(f is _handled))
+            found.append(
+                [result.detach(), *torch.autograd.grad(result.sum(), a, allow_unused=True)]
+            )
+        assert [x is None for x in found[0]] == [x is None for x in found[1]]
+        for x, y in zip(*found, strict=True):
+            assert x is None or torch.equal(x, y)

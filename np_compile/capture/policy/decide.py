@@ -84,7 +84,6 @@ TOO_LITTLE = Decision(
     Way.NUMPY, "an iteration does too little to be recorded: the loop goes on in NumPy", LARGE
 )
 ALWAYS_PLAIN = Decision(Way.NUMPY, "as the setting `plain` says, the loop goes on in NumPy")
-_BY_OPERATORS = Decision(Way.OPERATORS, "it may raise on the data", rest=False)
 _NEW = "it is new, and compiling has taken longer than NumPy: it runs there"
 
 
@@ -113,8 +112,6 @@ def of_segment(c: Capture, node: Node, variants: Variants, begins: bool, pending
     beside the program."""
     if c.leaving:
         return _LEAVES if c.device is not None else _GOES_ON
-    if c.alone:
-        return _BY_OPERATORS
     if config.only_known():
         by_operators = c.tensors or c.device is not None or bool(node.guesses)
         return _NOT_KNOWN_ON_TENSORS if by_operators else _NOT_KNOWN
