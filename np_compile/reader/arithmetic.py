@@ -49,20 +49,24 @@ INLINE u64 low_bits(u64 x) {
    whether it is that number. */
 INLINE f64 about_halves(f64 x, i64 n, i64 *sure) {
 #ifdef __FP_FAST_FMA
-    f64 size = __builtin_fabs(x), high = 1, low = 0;
+    f64 size = __builtin_fabs(x), high = 1, low = 0, before = 1, left = 0;
     i64 m = n < 0 ? -n : n;
     if (m & 1) {
         high = __builtin_sqrt(x);
-        low = __builtin_fma(-high, high, x) / (2 * high);
+        left = __builtin_fma(-high, high, x); /* the square of the root, taken from x */
+        if (n > 0) low = left / (2 * high);
     }
     for (i64 k = 0; k < m / 2; k++) {
         f64 product = high * x;
         low = __builtin_fma(high, x, -product) + low * x;
+        before = high;
         high = product;
     }
     if (n < 0) {
         f64 inverse = 1 / high;
-        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low);
+        /* 1 / x is what the last factor took the inverse to; a division is the longest step. */
+        if (m & 1) left *= 0.5 * inverse * (m == 1 ? inverse : before);
+        low = inverse * (__builtin_fma(-inverse, high, 1) - inverse * low - left);
         high = inverse;
     }
     f64 sum = high + low, rest = low - (sum - high);

@@ -26,6 +26,8 @@ from .numbers import kind_of, rep_of
 from .read import Reader, int_constant
 from .values import C_TYPE, FLOATS, INTEGERS, PARTS, Arr, Lazy, Num, Unreadable
 
+_LANES = 32  # partial sums of a product of vectors
+
 
 def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: bool, rep: str):
     """The reduction "add", "mul", "minimum", "maximum", "or", "and" over axes, computed in `rep`:
@@ -107,8 +109,9 @@ def combined(op: str, rep: str, a: str, b: str) -> str:
     return c_expression(op, rep, [a, b])
 
 
-def _whole(r: Reader, op: str, x: Lazy) -> str:
-    """The C name of the reduction of all elements."""
+def _whole(r: Reader, op: str, x: Lazy, is_product: bool = False, lies: bool = False) -> str:
+    """The C name of the reduction of all elements. is_product: of two vectors, which has no order
+    of NumPy's, and is no negative zero. lies: whether these have no gaps."""
     rep = x.rep
     total = r.fresh("s")
     first = (
@@ -117,7 +120,7 @@ def _whole(r: Reader, op: str, x: Lazy) -> str:
     )  # fmt: skip
     r.line(f"{C_TYPE[rep]} {total} = {first};")
     simd = op == "add" and rep in (FLOATS | INTEGERS)
-    if simd and rep in FLOATS:
+    if simd and rep in FLOATS and not is_product:
         r.lines[-1] = f"{C_TYPE[rep]} {total} = -0.0;"
     last = next((k for k in reversed(range(x.ndim)) if x.dims[k].value != 1), None)
     if last is None or not simd or rep in INTEGERS:
@@ -130,13 +133,17 @@ def _whole(r: Reader, op: str, x: Lazy) -> str:
         held = materialized(r, x)
         _pairwise(r, size_of(r, x.dims), rep, lambda i: f"{held.data}[{i}]", total)
         return _zero_of_none(r, x, total)
+    n = x.dims[last]
+    if lies and (n.value is None or n.value >= 2 * _LANES):
+        _in_lanes(r, n, rep, lambda i: x.at([i]), total)
+        return _zero_of_none(r, x, total)
     outer = [d if k != last else int_constant(1) for k, d in enumerate(x.dims)]
     with loops(r, outer, vector="") as index:
 
         def at(i: str, index: list[str] = index) -> str:
             return x.at([i if k == last else j for k, j in enumerate(index)])
 
-        _pairwise(r, x.dims[last], rep, at, total)
+        _pairwise(r, n, rep, at, total)
     return _zero_of_none(r, x, total)
 
 
@@ -148,52 +155,94 @@ def _zero_of_none(r: Reader, x: Lazy, total: str) -> str:
     return total
 
 
-def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> str:
+def _few(r: Reader, at: Callable[[str], str], low: str, count: str, into: str) -> None:
+    """Store the sum of less than eight elements."""
+    i = r.fresh("i")
+    r.line(f"{into} = -0.0;")
+    r.line(f"#pragma GCC unroll {UNROLLED}")
+    with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
+        r.line(f"{into} += {at(i)};")
+
+
+def _block(
+    r: Reader, ctype: str, at: Callable[[str], str], low: str, count: str, into: str
+) -> None:
+    """Store the sum of at most 128 elements, as NumPy adds them: in eight sums."""
+    i = r.fresh("i")
+    with r.block(f"if ({count} < 8)"):
+        _few(r, at, low, count, into)
+    with r.block("else"):
+        parts, j = r.fresh("r"), r.fresh("j")
+        r.line(f"{ctype} {parts}[8];")
+        end = r.named(f"{low} + {count} - {count} % 8", "i64", "e")
+        r.line("#pragma GCC unroll 8")
+        with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
+            k = r.named(f"{low} + {j}", "i64", "k")
+            r.line(f"{parts}[{j}] = {at(k)};")
+        _to_lanes(r, parts, 8, at, i, f"{low} + 8", end)
+        r.line(f"{into} = {_tree([f'{parts}[{k}]' for k in range(8)])};")
+        with r.block(f"for (i64 {i} = {end}; {i} < {low} + {count}; {i}++)"):
+            r.line(f"{into} += {at(i)};")
+
+
+def _to_lanes(
+    r: Reader, parts: str, lanes: int, at: Callable[[str], str], i: str, low: str, end: str
+) -> None:
+    """Add elements to partial sums, so many at a time."""
+    j = r.fresh("j")
+    with r.block(f"for (i64 {i} = {low}; {i} < {end}; {i} += {lanes})"):
+        r.line(f"#pragma GCC unroll {lanes}")
+        with r.block(f"for (i64 {j} = 0; {j} < {lanes}; {j}++)"):
+            k = r.named(f"{i} + {j}", "i64", "k")
+            r.line(f"{parts}[{j}] += {at(k)};")
+
+
+def _tree(terms: list[str]) -> str:
+    """The C of a sum by pairs."""
+    while len(terms) > 1:
+        terms = [f"({a} + {b})" for a, b in zip(terms[::2], terms[1::2], strict=True)]
+    return terms[0]
+
+
+def _in_lanes(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> None:
+    """Add the sum of n elements, which lie one after the other, to a C variable, as BLAS adds: in
+    many sums, as each of them waits for its last addition."""
+    ctype, made, i, parts = C_TYPE[rep], r.fresh("s"), r.fresh("i"), r.fresh("r")
+    r.line(f"{ctype} {made};")
+    with r.block(f"if ({n.text} < {2 * _LANES})"):
+        _block(r, ctype, at, "0", n.text, made)
+    with r.block("else"):
+        r.line(f"{ctype} {parts}[{_LANES}];")
+        ends = [r.named(f"{n.text} - {n.text} % {lanes}", "i64", "e") for lanes in (_LANES, 8)]
+        j = r.fresh("j")
+        r.line(f"#pragma GCC unroll {_LANES}")
+        with r.block(f"for (i64 {j} = 0; {j} < {_LANES}; {j}++)"):
+            r.line(f"{parts}[{j}] = {at(j)};")
+        _to_lanes(r, parts, _LANES, at, i, str(_LANES), ends[0])
+        _to_lanes(r, parts, 8, at, i, *ends)
+        width = _LANES
+        while width > 8:
+            width //= 2
+            r.line(f"#pragma GCC unroll {width}")
+            with r.block(f"for (i64 {j} = 0; {j} < {width}; {j}++)"):
+                r.line(f"{parts}[{j}] += {parts}[{j} + {width}];")
+        r.line(f"{made} = {_tree([f'{parts}[{k}]' for k in range(8)])};")
+        with r.block(f"for (i64 {i} = {ends[1]}; {i} < {n.text}; {i}++)"):
+            r.line(f"{made} += {at(i)};")
+    r.line(f"{total} = {total} + {made};")
+
+
+def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> None:
     """Add the sum of n elements to a C variable, in the order in which NumPy adds: in eight sums
     up to 128 elements, and in halves beyond."""
     ctype = C_TYPE[rep]
-
-    def few(low: str, count: str, into: str) -> None:
-        """One of less than eight elements."""
-        i = r.fresh("i")
-        r.line(f"{into} = -0.0;")
-        r.line(f"#pragma GCC unroll {UNROLLED}")
-        with r.block(f"for (i64 {i} = {low}; {i} < {low} + {count}; {i}++)"):
-            r.line(f"{into} += {at(i)};")
-
-    def block(low: str, count: str, into: str) -> None:
-        """One of at most 128 elements."""
-        i = r.fresh("i")
-        with r.block(f"if ({count} < 8)"):
-            few(low, count, into)
-        with r.block("else"):
-            parts, j = r.fresh("r"), r.fresh("j")
-            r.line(f"{ctype} {parts}[8];")
-            end = r.named(f"{low} + {count} - {count} % 8", "i64", "e")
-            r.line("#pragma GCC unroll 8")
-            with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
-                k = r.named(f"{low} + {j}", "i64", "k")
-                r.line(f"{parts}[{j}] = {at(k)};")
-            with r.block(f"for (i64 {i} = {low} + 8; {i} < {end}; {i} += 8)"):
-                r.line("#pragma GCC unroll 8")
-                with r.block(f"for (i64 {j} = 0; {j} < 8; {j}++)"):
-                    k = r.named(f"{i} + {j}", "i64", "k")
-                    r.line(f"{parts}[{j}] += {at(k)};")
-            p = [f"{parts}[{k}]" for k in range(8)]
-            r.line(
-                f"{into} = (({p[0]} + {p[1]}) + ({p[2]} + {p[3]})) + "
-                f"(({p[4]} + {p[5]}) + ({p[6]} + {p[7]}));"
-            )
-            with r.block(f"for (i64 {i} = {end}; {i} < {low} + {count}; {i}++)"):
-                r.line(f"{into} += {at(i)};")
-
     made = r.fresh("s")
     r.line(f"{ctype} {made} = 0;")
     if n.value is not None and n.value < 8:
-        few("0", n.text, made)
+        _few(r, at, "0", n.text, made)
     elif n.value is not None and n.value <= 128:
         with r.block(""):
-            block("0", n.text, made)
+            _block(r, ctype, at, "0", n.text, made)
     else:
         halves, low, count = r.fresh("halves"), r.fresh("low"), r.fresh("count")
         r.line(f"struct {{ {ctype} left; i64 low, count; int begun; }} {halves}[64];")
@@ -205,7 +254,7 @@ def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
                 top = f"{halves}[{depth}]"
                 r.line(f"{top}.low = {low} + {half}; {top}.count = {count} - {half};")
                 r.line(f"{top}.begun = 0; {depth}++; {count} = {half};")
-            block(low, count, made)
+            _block(r, ctype, at, low, count, made)
             top = f"{halves}[{depth} - 1]"
             with r.block(f"while ({depth} && {top}.begun)"):
                 r.line(f"{made} = {top}.left + {made}; {depth}--;")
@@ -214,7 +263,6 @@ def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
                 f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;"
             )
     r.line(f"{total} = {total} + {made};")
-    return total
 
 
 def extreme(r: Reader, op: str, x: Arr | Lazy) -> str:
@@ -249,19 +297,20 @@ def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
     if x.ndim == 0 or y.ndim == 0 or y.ndim > 2:
         raise Unreadable("a product of arrays of these ranks")
     n = common_extent_of_product(r, x.dims[-1], y.dims[0])
+    lies = all(isinstance(z, Arr) and z.strides[-1].value == 1 for z in (a, b))
 
     def times(p: str, q: str) -> str:
         return f"mul_{rep}({p}, {q})" if rep in PARTS else c_expression("mul", rep, [p, q])
 
     if x.ndim == y.ndim == 1:
         each = Lazy(rep, (n,), lambda i: times(x.at(i), y.at(i)), (*x.reads, *y.reads))
-        return Num(_whole(r, "add", each), rep, (kind,))
+        return Num(_whole(r, "add", each, True, lies), rep, (kind,))
     if y.ndim == 1:
         made = alloc(r, rep, x.dims[:-1])
         note_work(r, x.dims)
         with loops(r, made.dims, vector="") as index:
             each = Lazy(rep, (n,), lambda k: times(x.at([*index, *k]), y.at(k)))
-            write(r, made, index, _whole(r, "add", each))
+            write(r, made, index, _whole(r, "add", each, True, lies))
         return made
     rows = x.dims[:-1]
     made = alloc(r, rep, [*rows, y.dims[1]])

@@ -159,6 +159,25 @@ def test_numbers_of_any_size():
     check(exact(each_one, (x, np.zeros(90))))
 
 
+def of_halves(x):
+    found = np.empty((8, len(x)))
+    for j in range(len(x)):
+        found[0, j] = x[j] ** -0.5
+        found[1, j] = x[j] ** -1.5
+        found[2, j] = x[j] ** -2.5
+        found[3, j] = x[j] ** -3.5
+        found[4, j] = x[j] ** 1.5
+        found[5, j] = x[j] ** 3.5
+        found[6, j] = x[j] ** -3
+        found[7, j] = x[j] ** -2.0
+    return found
+
+
+def test_powers_of_many_numbers():
+    scales = 2.0 ** R.integers(-90, 90, 3000)
+    check(exact(of_halves, ((1 + R.random(3000)) * scales,), (1 + 2.0**-52 * np.arange(900),)))
+
+
 def test_an_index_beyond_the_end_leaves_there():
     check_whatever_leaves(
         unequal, [(line(70), line(70), np.zeros(1)), (line(70), line(50), np.ones(1))]
