@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from . import index
-from .nest import FAR
-from .read import Leave, Reader
+from .dependence import Independence
+from .nest import FAR, span
+from .read import SOME, Leave, Reader
 from .stack import settle
-from .threads import rests_on
+from .threads import Iteration, Threaded, rests_on
 from .values import Arr, Known, Num, Slice, Unreadable
 from .walk import names_in, walk
 
@@ -359,14 +361,12 @@ def tiled(r: Reader, plan: Plan, read: Any) -> tuple[list, str] | None:
     r.guesses, r.quiet, r.missing, r.dependent, r.accesses.arrays = kept
     if not lines or not fit:
         return None
-    settle(lines)
-    flat = list(_flat(lines))
-    if any(hint in x for x in flat for hint in _HINTS):
+    if any(hint in x for x in _flat(lines) for hint in _HINTS):
         return None
     r.goes_on_from(names)
     done = r.fresh("done")
     test = " || ".join(tests) or "0"
-    return [f"const int {done} = !({test});", f"if ({done}) {{", flat, "}"], done
+    return [f"const int {done} = !({test});", f"if ({done}) {{", lines, "}"], done
 
 
 def _agree(r: Reader, plan: Plan, tests: dict[str, None]) -> None:
@@ -391,7 +391,8 @@ def _agree(r: Reader, plan: Plan, tests: dict[str, None]) -> None:
 def _tiles(
     r: Reader, plan: Plan, read: Any, axis: int, at: list[tuple[Num, int]], tests: dict[str, None]
 ) -> None:
-    """Loops over the tiles along an axis and those behind it. at: where along those before."""
+    """Loops over the tiles along an axis and those behind it. at: where along those before.
+    Threads share the outermost one, but for what is no whole tile."""
     if axis == len(plan.dims):
         _tile(r, plan, read, at)
         return
@@ -399,9 +400,9 @@ def _tiles(
     last = axis == len(plan.dims) - 1
     assert n.lin is not None
     for size in (_TILE, 1) if last else (1,):
-        k = r.fresh("s")
+        k = r.fresh("k")
         body: list = []
-        since, born = len(r.accesses.noted), len(r.born)
+        since, born, spent = len(r.accesses.noted), len(r.born), r.seconds
         with r.elsewhere(body), r.scope():
             lin = r.facts.name(k, 0, FAR)
             r.entry.known[k] = 0
@@ -414,9 +415,33 @@ def _tiles(
         if found is None:
             raise Unreadable("elements that depend on each other")
         tests |= dict.fromkeys(rests_on(r, found))
-        begin = f"{n.text} / {_TILE} * {_TILE}" if last and size == 1 else "0"
+        rest = last and size == 1
+        begin = f"{n.text} / {_TILE} * {_TILE}" if rest else "0"
         end = f"{n.text} / {size}" if size > 1 else n.text
-        r.lines += [f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{", body, "}"]
+        if not axis:
+            settle(body)
+            body = [*_flat(body)]
+        if axis or rest:
+            r.lines += [f"for (i64 {k} = {begin}; {k} < {end}; {k}++) {{", body, "}"]
+        else:
+            each = (r.seconds - spent) / max(r.executions, 1)
+            r.lines.append(_shared(r, plan, found, k, size, f"({end})", body, each))
+
+
+def _shared(
+    r: Reader, plan: Plan, found: Independence, k: str, size: int, n: str, body: list[str],
+    each: float,
+) -> Threaded:  # fmt: skip
+    """The outermost loop over tiles, for threads. k: its counter; size: of its tiles; n: how many
+    there are; each: seconds that Python would take for one of each loop inside."""
+    first, *inner = (r.entry.at(d.lin) or SOME for d in plan.dims)
+    times = math.prod(inner) / (_TILE if inner else 1)
+    end = plan.node.end_lineno or plan.node.lineno
+    one = Iteration(k, body, each * times, first / size, end, False)
+    lines = [f"for (i64 {k} = from; {k} < to; {k}++) {{", *body, "}"]
+    written = [f"{{{span(r, a)}}}" for a in found.written]
+    number = k.rpartition("_")[2]
+    return Threaded(plan.node.lineno, number, lines, n, [], [], written, [], one, True)
 
 
 def _tile(r: Reader, plan: Plan, read: Any, at: list[tuple[Num, int]]) -> None:

@@ -22,7 +22,7 @@ from .named_items import has_named_items
 from .nest import FAR
 from .polls import ends_early, loops_in, out_of_strips, own, strip, tick
 from .powers import Power, distributed, in_strips
-from .read import BRANCH, LoopState, Reader, assigned
+from .read import BRANCH, SOME, LoopState, Reader, assigned
 from .rows import by_rows, in_variables
 from .selection import settle
 from .threads import Iteration, threaded
@@ -50,7 +50,6 @@ _SHORT = 24  # lines of C of an iteration for which that is worth it
 _FEW_TIMES = 8  # iterations that need no look at what Python wants
 _UNROLLED = 500  # names in C of a loop over a tuple: the compiler takes seconds for more
 _LONG = 1 << 15  # iterations of a loop inside another one, from which a device may have it
-_SOME = 30  # iterations of a loop of which nothing is known
 
 
 def for_(r: Reader, node: ast.For) -> None:
@@ -163,8 +162,8 @@ class _For:
         """How often the body runs, as far as the values of this call tell."""
         n = r.entry.at(self._values.n.lin)
         r.guesses |= n is None
-        r.entry.known[self.counter] = (n or _SOME) // 2
-        return n or _SOME
+        r.entry.known[self.counter] = (n or SOME) // 2
+        return n or SOME
 
     def begin(self, r: Reader) -> None:
         """The next value, in the body."""
@@ -211,7 +210,7 @@ class _While:
 
     def times(self, r: Reader) -> float:
         r.guesses = True
-        return _SOME
+        return SOME
 
     def begin(self, r: Reader) -> None:
         """The test; what it is where it is true is known in the body."""
@@ -344,7 +343,8 @@ def _attempt(
         where = node.lineno, header.counter, lines, header.n.text
         r.lines.append(threaded(r, *where, kept, sums, found, as_it_is, spreads))
     else:
-        if r.frame.function.__code__.co_filename == r.entry.function.__code__.co_filename:
+        own_file = r.frame.function.__code__.co_filename
+        if header.tiles is None and own_file == r.entry.function.__code__.co_filename:
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         if innermost:
             settle(places(once))

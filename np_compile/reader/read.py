@@ -26,6 +26,7 @@ from .values import C_TYPE, Conflict, Known, Maybe, Num, Opaque, OrNone, Unreada
 from .walk import children, walk
 
 BRANCH = 8  # operations on single elements that a test of a value is as good as
+SOME = 30  # iterations of a loop of which nothing is known
 LIBRARY = 32  # and that a function is as good as which recorded code asks a library for
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 

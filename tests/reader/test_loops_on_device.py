@@ -198,7 +198,15 @@ _c = np.linspace(-2, 1, 23)[None, :] + 1j * np.linspace(-1, 1, 37)[:, None]
 _ptr = np.concatenate([[0], np.cumsum(R.integers(0, 6, 700))])
 _n = int(_ptr[-1])
 
+def swept(x, w):
+    """Interchanged: a thread takes some rows through all iterations."""
+    for k in range(1, x.shape[1]):
+        x[:, k] = 0.5 * x[:, k - 1] + w[:, k]
+        x[:, k] *= w[:, 0]
+
+
 PROGRAMS = [
+    (swept, (R.random((803, 9)), R.random((803, 9))), 0, [2]),
     (mandelbrot, (_c, np.zeros(_c.shape, int), 30), 0, [1]),
     (julia, (np.zeros((31, 17), np.int32), -0.4, 0.6, 40), 0, [2]),
     (
@@ -223,7 +231,7 @@ PROGRAMS = [
     (collatz, (R.integers(1, 1000, 500), np.zeros(500, np.int16)), 0, [1]),
 ]
 # Of these one in each kind runs each time.
-SHOWN = ray_march, options, life, sparse_product, mandelbrot, collatz, hits_of_image
+SHOWN = swept, ray_march, options, life, sparse_product, mandelbrot, collatz, hits_of_image
 
 
 @pytest.mark.parametrize(

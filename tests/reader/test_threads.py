@@ -839,3 +839,31 @@ def test_how_long_iterations_took_is_forgotten_where_others_are_short(monkeypatc
         for _ in range(20):
             np.testing.assert_array_equal(fast(x, 2), sums(x, 2))
     assert len(calls) <= 10  # of 20: other work on the machine may make one look long
+
+
+def row_sweeps(x, w):
+    for k in range(1, x.shape[1]):
+        x[:, k] = np.sqrt(abs(x[:, k - 1])) + w[:, k]
+        x[:, k] *= 0.5
+
+
+def plane_sweeps(x, w):
+    for k in range(x.shape[2] - 2, -1, -1):
+        x[:, :, k] -= w[:, :, k] * x[:, :, k + 1]
+
+
+@pytest.mark.parametrize(
+    ("f", "shapes"),
+    [(row_sweeps, [(43, 9), (7, 9), (16, 5)]), (plane_sweeps, [(5, 19, 7), (2, 8, 4), (1, 3, 4)])],
+)
+def test_tiles_of_interchanged_loops_are_shared(f, shapes):
+    rng = np.random.default_rng(0)
+    with whole():
+        fast = np_compile.compile(f)
+        for shape in shapes:
+            x, w = rng.random((2, *shape))
+            want = x.copy()
+            f(want, w)
+            fast(x, w)
+            np.testing.assert_array_equal(x, want)
+        assert shared(fast) == [f.__code__.co_firstlineno + 1]
