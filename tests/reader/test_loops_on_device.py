@@ -143,7 +143,8 @@ def neighbours(points, near, squares):
         for j in range(n):
             d = 0.0
             for c in range(points.shape[1]):
-                d += (points[i, c] - points[j, c]) ** 2
+                step = points[i, c] - points[j, c]
+                d += step * step
             s = k
             while s > 0 and squares[i, s - 1] > d:
                 if s < k:
