@@ -449,6 +449,21 @@ def test_signatures_tell_apart_what_matters_and_end():
     assert signature((x,), {"k": 1}) != signature((x,), {"k": 2})
 
 
+@pytest.mark.parametrize(("own", "way"), [(0.03, "compiled"), (0.004, None)])
+def test_a_call_in_which_others_had_the_processor_does_not_decide_alone(own, way, monkeypatch):
+    choice, now = Choice(Budget(asked=False)), [0.0, 0.0]
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "thread_time", lambda: now[1])
+    for _ in range(2):
+        choice.ran_compiled(1e-3, 0, 1, 0)
+
+    def plain():
+        now[:] = now[0] + 0.03, now[1] + own
+
+    choice.call(plain, (), {})
+    assert choice.way == way
+
+
 def test_what_nothing_compiles_is_looked_for_now_and_then():
     choice, ran = Choice(Budget(asked=False)), []
     for _ in range(11):

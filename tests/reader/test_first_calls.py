@@ -228,6 +228,12 @@ def test_after_a_reading_that_was_out_of_time_the_next_one_may_take_twice_as_lon
     budget.ended()
     assert budget.cold
     assert budget._last == needed
+    budget = Budget(asked=False)
+    budget.begins()
+    budget.stopped()
+    lent, budget.owed = budget.lent, budget.lent
+    budget.ended()
+    assert budget.lent == 2 * lent
 
 
 def many_times(n, times):

@@ -168,6 +168,8 @@ class Budget:
                 self.owed = self._noted = 0.0
             if self._attempts == _FIRST:
                 self.lent = 0.0
+            elif self._attempts < _FIRST and self._stopped:
+                self.lent *= 2
             self.reads = False
         self.cold = self._missing() > 0
         spent = time.perf_counter() - self.start

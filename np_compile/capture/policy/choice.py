@@ -178,13 +178,14 @@ class Choice:
             if self._is_due() and (unknown or self.compiled < _HOPELESS * self.plain):
                 self._again(2 * self._span)
                 return function(*args, **kwargs)
-        spent, start = seconds_spent(), time.perf_counter()
+        spent, processor, start = seconds_spent(), time.thread_time(), time.perf_counter()
         result = self.budget.timed(
             function, args, kwargs, 1 if self.way is None else max(calls, SAMPLED)
         )
         seconds = time.perf_counter() - start
         if seconds_spent() - spent < _OTHERS * seconds:
-            self._ran_plain(seconds)
+            own = time.thread_time() - processor
+            self._ran_plain(seconds, own > seconds / 2)
         else:
             self.budget.idle = self.way is None
         return result
@@ -207,13 +208,14 @@ class Choice:
         """Of so many compiled calls of a function that is compiled whole one is timed."""
         return min(max(SELDOM, int(_UNTIMED / max(self.compiled, 1e-9))), _SAMPLED_SHORT)
 
-    def _ran_plain(self, seconds: float) -> None:
+    def _ran_plain(self, seconds: float, alone: bool = True) -> None:
+        """alone: whether no other process had the processor for most of the time."""
         self.plain = min(self.plain, seconds)
         if self.way is not None:
             self._compare(seconds, self.compiled)
             return
         self.tries += 1
-        self._decide()
+        self._decide(alone)
         self.budget.idle = self.way is None
 
     def ran_kept(self, seconds: float) -> None:
@@ -296,11 +298,11 @@ class Choice:
         if self._until <= 0:
             self._again(2 * self._span)
 
-    def _decide(self) -> None:
+    def _decide(self, alone: bool) -> None:
         ratio = self.plain / self.compiled
         if ratio < 1 / _CLEAR:
             self.way = "plain"
-        elif ratio > self._clear:
+        elif ratio > self._clear(alone):
             self._is_compiled()
         elif self.tries >= (_CALLS if self.plain > _SHORT else _MORE):
             if ratio < 1:
@@ -308,13 +310,13 @@ class Choice:
             else:
                 self._is_compiled()
 
-    @property
-    def _clear(self) -> float:
+    def _clear(self, alone: bool) -> float:
         """How many times longer the plain calls have to take for the compiled ones to be faster:
-        of a single one that is short the time may be another process's."""
+        of a single one that is short the time may be another process's. alone: whether that of the
+        last one is not."""
         if self.tries > 1 or self.plain > _LONG:
             return _CLEAR
-        return _HOPELESS if self.plain > _PAUSED else math.inf
+        return _HOPELESS if alone and self.plain > _PAUSED else math.inf
 
     def _is_compiled(self) -> None:
         self.way = "compiled"
