@@ -60,8 +60,8 @@ _HARMLESS = frozenset(
 )  # fmt: skip
 
 _BUILTINS = (
-    abs, all, any, bool, complex, divmod, enumerate, float, int, isinstance, len, list, max, min,
-    pow, range, reversed, round, slice, sorted, sum, tuple, type, zip, property, classmethod,
+    abs, all, any, bool, complex, dict, divmod, enumerate, float, int, isinstance, len, list, max,
+    min, pow, range, reversed, round, slice, sorted, sum, tuple, type, zip, property, classmethod,
     staticmethod, super,
 )  # fmt: skip
 
@@ -81,6 +81,9 @@ _PLAIN_NAMES = frozenset(["__class__", "__init__", "__module__", "__qualname__",
 
 # Functions of NumPy that look at where arrays lie.
 _LOOKING = (np.may_share_memory, np.shares_memory)
+
+# What gives arrays of ranges, or indices, by brackets.
+_GRIDS = (np.mgrid, np.ogrid, np.s_, np.index_exp)
 
 # Types of values that cannot change. Subclasses may: they have attributes, and operators of their
 # own; so may records and what object arrays hold.
@@ -282,7 +285,7 @@ def _ignores(steps: Iterator[dis.Instruction]) -> bool:
 
 def _harmless(value: Any) -> bool:
     """Whether a value cannot change, or is a function or type that only computes."""
-    if _is_value(value) or any(value is known for known in _BUILTINS):
+    if _is_value(value) or any(value is known for known in (*_BUILTINS, *_GRIDS)):
         return True
     if isinstance(value, type) and _is_plain_type(value):
         return True

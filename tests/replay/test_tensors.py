@@ -1016,3 +1016,31 @@ def test_what_was_made_before_a_call_that_fails_is_there(f):
         assert [x is None for x in found[0]] == [x is None for x in found[1]]
         for x, y in zip(*found, strict=True):
             assert x is None or torch.equal(x, y)
+
+
+GRIDS = {
+    "mgrid": lambda x: np.hypot(np.mgrid[:3, :4][0] - x[0], x[1]),
+    "ogrid": lambda x: (np.ogrid[0:1:5j, -1:1:0.5][1] - x[0]) ** 2 * x[1],
+    "sizes": lambda x: np.mgrid[: len(x) + 1] * x[1],
+    "index": lambda x: x[np.s_[1:]] * 2,
+}
+
+
+def _written_grid(x):
+    g = np.mgrid[0:1:3j, :3]
+    g[0, 0] += x
+    g *= 2
+    return g
+
+
+@pytest.mark.parametrize("name", [*GRIDS, "written"])
+def test_grids_are_the_functions_own_arrays(name):
+    f = GRIDS.get(name, _written_grid)
+    quick = wrapped(f)
+    for seed in range(5):
+        x = tensor(3, seed=seed, grad=True)
+        want = f(x.detach().numpy().copy())
+        got = quick(x)
+        torch.testing.assert_close(got.detach(), torch.from_numpy(want))
+    assert gradcheck(quick, (x,))
+    assert kept(quick) == (0 if name == "written" else 1)

@@ -218,6 +218,18 @@ class RecordingUfunc(Standing):
         return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
 
+class _Grid(Standing):
+    """np.mgrid, np.ogrid: NumPy makes the arrays, which are the function's own."""
+
+    def __getitem__(self, key: Any) -> Any:
+        made = self.__np_compile_real__[known(key)]
+        capture = current()
+        if capture is None:
+            return made
+        plain = capture.plain and capture.is_plain()
+        return capture.new_plain(made) if plain else capture.fresh(made)
+
+
 class _Lacking(Standing):
     """A function that the shim has not: it runs in NumPy; code around it stays compiled."""
 
@@ -369,6 +381,9 @@ def replacement(value: Any, name: str | None = None) -> Any:
     found = _standing.get(id(value))
     if found is not None:
         return found
+    if value is np.mgrid or value is np.ogrid:
+        made = _standing[id(value)] = _Grid(value)
+        return made
     if isinstance(value, type):
         return value
     if not callable(value):
