@@ -171,7 +171,7 @@ class Reader:
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
         self.displays: dict[Any, int] = {}  # how many items a list has where it is written out
-        self.missing: set[str] = set()
+        self.missing: set[str] = set()  # names asked for that have no value, or may have none
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
         # Functions that ask for an item of what nothing is known of, and may be who gives it items.
