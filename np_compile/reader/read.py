@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -658,10 +659,14 @@ def certain(r: Reader, x: Value) -> Value:
     return x
 
 
+_OUTER = re.compile(r"^(global|cell)/.* at 0x\w+>/")  # whose name it is
+
+
 def settled(r: Reader, x: Value, name: str) -> Value:
-    """The value of a name, if it is sure to have one."""
+    """The value of a name, if it is sure to have one; or of an attribute or an item of one."""
     if isinstance(x, (Conflict, Opaque)):
-        raise Unreadable(f"{name!r}: {x.why}")
+        shown = _OUTER.sub("", name).replace(".[", "[")
+        raise Unreadable(f"{shown if '[' in shown else repr(shown)}: {x.why}")
     if isinstance(x, Maybe):
         r.leave_if(f"!{x.flag}", f"the name {name!r} has no value yet")
         return x.value

@@ -210,3 +210,20 @@ def taken_and_changed(x, d):
 def test_arrays_as_items(c):
     """An item is the array as it was made, as an attribute is, not what is computed when needed."""
     check(c)
+
+
+NAMED = {"value": 0.5}
+
+
+def array_or_number(x):
+    for v in x:
+        total = NAMED["value"] * v
+        NAMED["value"] = x
+    return total
+
+
+def test_what_is_no_single_type_is_named_as_the_user_names_it():
+    fast = np_compile.compile(array_or_number)
+    with whole():
+        fast(np.ones(3))
+    assert any(why.startswith("NAMED['value']: ") for why in refusals(fast)), refusals(fast)
