@@ -222,7 +222,7 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
                 raise Unreadable("an item of this is set")
             return lambda: None
         if isinstance(owner, Obj):
-            name = item_name(owner, items)
+            name, value = item_name(owner, items), kept(r, value)  # as it is now
             return lambda: _set_attribute(r, owner, name, value)
         if isinstance(owner, Tup) and owner.made is list:
             growing(r, owner)

@@ -36,6 +36,7 @@ from .values import (
     Lazy,
     Lst,
     Made,
+    Maybe,
     Num,
     Obj,
     OrNone,
@@ -101,6 +102,8 @@ def look_up(r: Reader, name: str) -> Value:
                 f"{name!r} is a comprehension's, and another's in a function made in it"
             )
         if name in frame.env:
+            if isinstance(frame.env[name], Maybe):  # an iteration before this one may have bound it
+                r.missing.add(name)
             return settled(r, frame.env[name], name)
         if name in frame.scope:  # a local one that has no value here
             r.missing.add(name)

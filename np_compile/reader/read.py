@@ -13,6 +13,7 @@ import ast
 import functools
 import math
 import time
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -178,7 +179,7 @@ class Reader:
         self.owned: list[list[str]] = [[]]
         self.memory: dict[Any, dict[Any, Any]] = {}
         self.displays: dict[Any, int] = {}  # how many items a list has where it is written out
-        self.missing: set[str] = set()
+        self.missing: set[str] = set()  # names asked for that have no value, or may have none
         self.tables: list[Any] = []
         self.effectful: set[Any] = set()
         # Functions that ask for an item of what nothing is known of, and may be who gives it items.
@@ -673,10 +674,14 @@ def certain(r: Reader, x: Value) -> Value:
     return x
 
 
+_OUTER = re.compile(r"^(global|cell)/.* at 0x\w+>/")  # whose name it is
+
+
 def settled(r: Reader, x: Value, name: str) -> Value:
-    """The value of a name, if it is sure to have one."""
+    """The value of a name, if it is sure to have one; or of an attribute or an item of one."""
     if isinstance(x, (Conflict, Opaque)):
-        raise Unreadable(f"{name!r}: {x.why}")
+        shown = _OUTER.sub("", name).replace(".[", "[")
+        raise Unreadable(f"{shown if '[' in shown else repr(shown)}: {x.why}")
     if isinstance(x, Maybe):
         r.leave_if(f"!{x.flag}", f"the name {name!r} has no value yet")
         return x.value

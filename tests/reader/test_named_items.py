@@ -175,3 +175,55 @@ def test_a_dict_that_gets_new_items_in_a_loop_over_it(f):
                 found.append(list(p))
             assert got == want
     assert compiled._reading.is_compiled
+
+
+def momentum(w, gradients, state):
+    for g in gradients:
+        state["velocity"] = 0.9 * state["velocity"] + g
+        w -= state["velocity"]
+    return w, state
+
+
+def taken_before_a_change(x, d):
+    total = 0.0
+    for _ in range(4):
+        d["twice"] = x * 2
+        x[0] += 1
+        total += d["twice"][0]
+        d["twice"] = 0.0
+    return total, d
+
+
+def taken_and_changed(x, d):
+    for k in range(4):
+        d["sum"] = x + d["sum"]
+        y = d["sum"]
+        y[0] = 5 + k
+    return d, y is d["sum"]
+
+
+@each([
+    exact(momentum, (np.ones(3), np.arange(12.0).reshape(4, 3), {"velocity": np.ones(3)})),
+    exact(taken_before_a_change, (np.ones(3), {"twice": 0.0})),
+    exact(taken_and_changed, (np.ones(3), {"sum": np.zeros(3)})),
+])  # fmt: skip
+def test_arrays_as_items(c):
+    """An item is the array as it was made, as an attribute is, not what is computed when needed."""
+    check(c)
+
+
+NAMED = {"value": 0.5}
+
+
+def array_or_number(x):
+    for v in x:
+        total = NAMED["value"] * v
+        NAMED["value"] = x
+    return total
+
+
+def test_what_is_no_single_type_is_named_as_the_user_names_it():
+    fast = np_compile.compile(array_or_number)
+    with whole():
+        fast(np.ones(3))
+    assert any(why.startswith("NAMED['value']: ") for why in refusals(fast)), refusals(fast)

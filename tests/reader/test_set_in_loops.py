@@ -218,3 +218,106 @@ def test_objects_that_a_loop_has_met():
         return [Point(v, np.zeros(2)) for v in at]
 
     check_whatever_leaves(object_of_a_loop, [(points(1.0, 2.0, 3.0),), (points(0.5),)])
+
+
+def bound_again_each_time(m):
+    total = 0
+    for k, v in enumerate(m):
+        if k == 0:
+            last = v
+        total += last * 2 + v
+        last = v
+    return total
+
+
+def bound_by_an_inner_loop(m):
+    out = []
+    for v in m:
+        for j in range(v):
+            out.append(2 * j)
+        out.append(j)
+        j = 7
+    return out
+
+
+def two_at_once(m):
+    out = np.zeros(len(m))
+    for k, v in enumerate(m):
+        if v > 1:
+            t, u = v, np.arange(3.0) + k
+        out[k] = t + u[0]
+        t, u = t * 2, u * 2
+    return out
+
+
+def asked_for_in_a_test(m):
+    total = k = 0
+    while k < len(m) and (k == 0 or w < 9):  # noqa: F821
+        if m[k] >= 1:
+            w = m[k]
+        total += w
+        w = w + 1
+        k += 1
+    return total
+
+
+def by_ways_out(m):
+    total = 0
+    for v in m:
+        if v > 1:
+            w = v
+            continue
+        total += w
+        w = 0
+        if total > 50:
+            break
+    return total
+
+
+def brent(a, b):
+    fa, fb = np.cos(a) - a**3, np.cos(b) - b**3
+    c, fc = b, fb
+    for k in range(100):
+        if fb * fc > 0:
+            c, fc, d = a, fa, b - a
+            e = d
+        if abs(fc) < abs(fb):
+            a, b, c, fa, fb, fc = b, c, b, fb, fc, fb
+        middle = (c - b) / 2
+        if abs(middle) <= 1e-12 or fb == 0:
+            return b, k
+        if abs(e) >= 1e-12 and abs(fa) > abs(fb):
+            s = fb / fa
+            p, q = 2 * middle * s, s - 1
+            if p > 0:
+                q = -q
+            if 2 * abs(p) < min(3 * middle * q, abs(e * q)):
+                e, d = d, abs(p) / q
+            else:
+                d = e = middle
+        else:
+            d = e = middle
+        a, fa = b, fb
+        b += d
+        fb = np.cos(b) - b**3
+
+
+COUNTS = [(np.array(m),) for m in ([2, 0, 1], [1, 6, 2, 1], [2, 2, 0, 0, 5])]
+
+
+@each([
+    exact(bound_again_each_time, *COUNTS),
+    exact(bound_by_an_inner_loop, *COUNTS),
+    exact(two_at_once, COUNTS[0], COUNTS[2]),
+    exact(brent, (0.0, 1.0), (0.0, 1.5)),
+])  # fmt: skip
+def test_what_an_iteration_before_has_bound(c):
+    """Though this one may bind it too, and does so at its end."""
+    check(c)
+
+
+@pytest.mark.parametrize(
+    "f", [bound_by_an_inner_loop, two_at_once, by_ways_out, asked_for_in_a_test]
+)
+def test_what_no_iteration_has_bound(f):
+    check_whatever_leaves(f, [(np.array([0, 1, 3]),), (np.array([3, 0]),), *COUNTS])
