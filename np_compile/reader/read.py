@@ -12,8 +12,8 @@ from __future__ import annotations
 import ast
 import functools
 import math
-import time
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -199,6 +199,7 @@ _c = np.linspace(-2, 1, 23)[None, :] + 1j * np.linspace(-1, 1, 37)[:, None]
 _ptr = np.concatenate([[0], np.cumsum(R.integers(0, 6, 700))])
 _n = int(_ptr[-1])
 
+
 def swept(x, w):
     """Interchanged: a thread takes some rows through all iterations."""
     for k in range(1, x.shape[1]):

@@ -382,8 +382,8 @@ def replacement(value: Any, name: str | None = None) -> Any:
     if found is not None:
         return found
     if value is np.mgrid or value is np.ogrid:
-        made = _standing[id(value)] = _Grid(value)
-        return made
+        grid = _standing[id(value)] = _Grid(value)
+        return grid
     if isinstance(value, type):
         return value
     if not callable(value):
