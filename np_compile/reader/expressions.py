@@ -37,6 +37,7 @@ from .values import (
     Lst,
     Made,
     Maybe,
+    NotYet,
     Num,
     Obj,
     OrNone,
@@ -107,7 +108,7 @@ def look_up(r: Reader, name: str) -> Value:
             return settled(r, frame.env[name], name)
         if name in frame.scope:  # a local one that has no value here
             r.missing.add(name)
-            raise Unreadable(f"the name {name!r} may have no value here")
+            raise NotYet(f"the name {name!r} may have no value here")
         if frame.home is None or name not in frame.function.__code__.co_freevars:
             return r.entry.outer(r, frame.function, name)
         frame = frame.home

@@ -274,6 +274,17 @@ def by_ways_out(m):
     return total
 
 
+def first_ones_apart(m):
+    out = []
+    for k, v in enumerate(m):
+        if k == 0:
+            last = v
+            continue
+        out.append(v - last)
+        last = v
+    return out
+
+
 def brent(a, b):
     fa, fb = np.cos(a) - a**3, np.cos(b) - b**3
     c, fc = b, fb
@@ -309,6 +320,8 @@ COUNTS = [(np.array(m),) for m in ([2, 0, 1], [1, 6, 2, 1], [2, 2, 0, 0, 5])]
     exact(bound_again_each_time, *COUNTS),
     exact(bound_by_an_inner_loop, *COUNTS),
     exact(two_at_once, COUNTS[0], COUNTS[2]),
+    exact(by_ways_out, *COUNTS[::2]),
+    exact(first_ones_apart, *COUNTS),
     exact(brent, (0.0, 1.0), (0.0, 1.5)),
 ])  # fmt: skip
 def test_what_an_iteration_before_has_bound(c):
