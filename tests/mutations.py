@@ -170,6 +170,12 @@ MUTATIONS = (
         "reader/test_interchange.py",
     ),
     Mutation(
+        "np_compile/reader/folding.py",
+        "rep in FLOATS and not is_product",
+        "rep in FLOATS",
+        "reader/test_products.py",
+    ),
+    Mutation(
         "np_compile/reader/conditional_stores.py",
         " and element(way[-1].what) in stored",
         "",
