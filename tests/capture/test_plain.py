@@ -450,7 +450,7 @@ def test_signatures_tell_apart_what_matters_and_end():
 
 
 @pytest.mark.parametrize(("own", "way"), [(0.03, "compiled"), (0.004, None)])
-def test_a_call_in_which_others_had_the_processor_does_not_decide_alone(own, way, monkeypatch):
+def test_two_calls_in_which_others_had_the_processor_do_not_decide(own, way, monkeypatch):
     choice, now = Choice(Budget(asked=False)), [0.0, 0.0]
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     monkeypatch.setattr(time, "thread_time", lambda: now[1])
@@ -460,7 +460,9 @@ def test_a_call_in_which_others_had_the_processor_does_not_decide_alone(own, way
     def plain():
         now[:] = now[0] + 0.03, now[1] + own
 
-    choice.call(plain, (), {})
+    for _ in range(2):
+        if choice.way is None:
+            choice.call(plain, (), {})
     assert choice.way == way
 
 

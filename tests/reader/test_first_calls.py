@@ -15,7 +15,7 @@ from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import new_choice
 from np_compile.kernels.build import Job, beside, library
 from np_compile.reader import source, translation
-from np_compile.reader.reading import Reading
+from np_compile.reader.reading import Reading, of_helper
 from np_compile.replay.calls import available
 
 from ..capture.test_budget import counted_nodes
@@ -234,6 +234,25 @@ def test_after_a_reading_that_was_out_of_time_the_next_one_may_take_twice_as_lon
     lent, budget.owed = budget.lent, budget.lent
     budget.ended()
     assert budget.lent == 2 * lent
+
+
+def by_element(x):
+    first, second, third = [], [], []
+    for i in range(len(x)):
+        first.append(x[i])
+        second.append((x[i], i))
+        third.append(x[i] * x[i])
+    return first, second, third
+
+
+@pytest.mark.usefixtures("background", "slow")
+def test_readings_of_helpers_are_on_the_account_of_who_calls_them():
+    budget = Budget(asked=False)
+    budget.lent = 0.05
+    call, x = of_helper(by_element, budget), data(5)
+    assert call((x,), {}) == (by_element(x),)
+    assert budget._stopped
+    assert budget.owed > 0
 
 
 def many_times(n, times):

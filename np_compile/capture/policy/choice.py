@@ -314,7 +314,7 @@ class Choice:
         """How many times longer the plain calls have to take for the compiled ones to be faster:
         of a single one that is short the time may be another process's. alone: whether that of the
         last one is not."""
-        if self.tries > 1 or self.plain > _LONG:
+        if self.plain > _LONG or (alone and self.tries > 1):
             return _CLEAR
         return _HOPELESS if alone and self.plain > _PAUSED else math.inf
 
