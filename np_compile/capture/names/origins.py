@@ -20,7 +20,7 @@ _FOREIGN_FOLDERS = tuple(
 )
 # Modules of Python's own whose C tells floats by their class, of which no stand-in is.
 OF_FLOATS = frozenset(("datetime", "decimal", "json", "marshal", "select", "time"))
-_HAS_GC = 1 << 14  # a flag of classes: garbage is looked for in their instances
+_IMMUTABLE = 1 << 8  # a flag of classes that are written in C
 
 
 def origin_of(value: Any) -> str:
@@ -71,7 +71,7 @@ def is_in_c(value: Any) -> bool:
 
 def takes_floats(value: Any) -> bool:
     """Whether a function or a class of Python's own takes NumPy's float64 for the float that it is.
-    Of classes those whose instances hold nothing else: they keep no array."""
+    Of classes those that are written in C: they keep no array."""
     if getattr(value, "__module__", None) not in OF_FLOATS:
         return False
-    return not value.__flags__ & _HAS_GC if isinstance(value, type) else callable(value)
+    return bool(value.__flags__ & _IMMUTABLE) if isinstance(value, type) else callable(value)
