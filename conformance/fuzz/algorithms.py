@@ -7,6 +7,7 @@ import random
 import re
 
 from .maker import DATA, Maker, Program
+from .more_skeletons import TEXTS as MORE
 from .skeletons import TEXTS
 
 HEAD = """
@@ -15,14 +16,15 @@ import contextlib
 import dataclasses
 import functools
 import heapq
+import itertools
 import math
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 """
-_CHOICE = re.compile(r"\$\(((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)\)")
-_BARS = re.compile(r"\|(?![^(]*\))")  # not within parentheses
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Add, ast.Sub, ast.FloorDiv, ast.Mod)
 INEXACT = ("/ 4", "sqrt", "a[k, k]", "rng", "/ max", "mean", "/ y", "prod")
@@ -30,7 +32,17 @@ INEXACT = ("/ 4", "sqrt", "a[k, k]", "rng", "/ max", "mean", "/ y", "prod")
 
 def filled(text: str, rng: random.Random) -> str:
     """A skeleton with its choices made."""
-    return _CHOICE.sub(lambda m: rng.choice(_BARS.split(m[1])), text)
+    while (begin := text.find("$(")) >= 0:
+        depth, parts, end = 1, [""], begin + 2
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            if depth == 1 and text[end] == "|":
+                parts.append("")
+            elif depth:
+                parts[-1] += text[end]
+            end += 1
+        text = text[:begin] + rng.choice(parts) + text[end:]
+    return text
 
 
 class _Changed(ast.NodeTransformer):
@@ -102,7 +114,7 @@ class Algorithms(Maker):
 
     def source(self) -> str:
         """The module."""
-        text = filled(self.of(TEXTS), self.random)
+        text = filled(self.of((*TEXTS, *MORE)), self.random)
         if self.once_in(2):
             tree = _Changed(self.random, 2).visit(ast.parse(text))
             text = ast.unparse(ast.fix_missing_locations(tree))

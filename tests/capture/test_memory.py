@@ -112,3 +112,28 @@ def test_fullgraph_says_that_memory_is_read():
     f = np_compile.compile(lambda x: hashlib.md5(x * 2).hexdigest(), fullgraph=True)
     with pytest.raises(np_compile.errors.GraphBreak, match="reads an array's memory"):
         f(X)
+
+
+KEPT = {
+    "view": lambda x: memoryview(x.view()),
+    "part": lambda x: memoryview(x[1:][1:]),
+    "data": lambda x: x[1:].data,
+    "turned": lambda x: memoryview(x.T),
+    "iterator": lambda x: x[2:].flat,
+    "part of a memoryview": lambda x: memoryview(x[1:])[1:],
+    "of its own": lambda x: memoryview((x * 2)[1:]),
+    "array": lambda x: np.frombuffer(x[1:], float),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_memory_of_views_that_nobody_else_has_is_kept(name):
+    def f(x, t):
+        kept = KEPT[name](x)
+        x += t
+        first = kept[0]
+        del kept
+        x *= 2
+        return first, x
+
+    check(f, np.arange(5.0), 5.5)

@@ -208,9 +208,7 @@ class Exchange:
         """Scalars of NumPy's in an object without arrays."""
         if isinstance(x, np.generic):
             self._numpys[id(x)] = x
-        elif id(x) not in self._own and (
-            isinstance(x, (list, tuple, dict, deque)) or is_record(x)
-        ):
+        elif id(x) not in self._own and (isinstance(x, (list, tuple, dict, deque)) or is_record(x)):
             self._own[id(x)] = x
             for v in _inside(x):
                 self._note(v)
