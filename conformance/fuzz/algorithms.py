@@ -1,14 +1,16 @@
-"""Programs of algorithms as people write them, whose details are chosen, and some of them changed."""
+"""Programs of algorithms as people write them; details are chosen, and some of them changed."""
 
 from __future__ import annotations
 
 import ast
 import random
 import re
+from pathlib import Path
 
 from .maker import DATA, Maker, Program
-from .more_skeletons import TEXTS as MORE
-from .skeletons import TEXTS
+
+_FILE = Path(__file__).with_name("skeletons.txt")
+_, *TEXTS = _FILE.read_text(encoding="utf-8").strip().split("\n====\n")
 
 HEAD = """
 import bisect
@@ -114,7 +116,7 @@ class Algorithms(Maker):
 
     def source(self) -> str:
         """The module."""
-        text = filled(self.of((*TEXTS, *MORE)), self.random)
+        text = filled(self.of(TEXTS), self.random)
         if self.once_in(2):
             tree = _Changed(self.random, 2).visit(ast.parse(text))
             text = ast.unparse(ast.fix_missing_locations(tree))

@@ -250,7 +250,7 @@ def _is_cut(seg: Segment, v: Value) -> bool:
 
 
 def _part(dtype: np.dtype) -> tuple[int, bool]:
-    """The size of a part of a number, which is stored by itself, and whether it is a bool or half."""
+    """The size of what is stored by itself of a number, and whether it is a bool or a half."""
     return dtype.itemsize // (2 if dtype.kind == "c" else 1), dtype.char in "?e"
 
 
