@@ -10,6 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 
@@ -123,6 +124,8 @@ KEPT = {
     "part of a memoryview": lambda x: memoryview(x[1:])[1:],
     "of its own": lambda x: memoryview((x * 2)[1:]),
     "array": lambda x: np.frombuffer(x[1:], float),
+    "tensor": lambda x: torch.from_dlpack(x),
+    "tensor of a part": lambda x: torch.from_dlpack(x[1:].__dlpack__()),
 }
 
 
@@ -131,7 +134,7 @@ def test_memory_of_views_that_nobody_else_has_is_kept(name):
     def f(x, t):
         kept = KEPT[name](x)
         x += t
-        first = kept[0]
+        first = float(kept[0])
         del kept
         x *= 2
         return first, x
