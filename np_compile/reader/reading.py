@@ -632,10 +632,11 @@ def _keep_nans(
     node: Any, first: int, exit_: Exit, values: dict[str, Any], names: dict[str, Any]
 ) -> None:
     """Of names that nothing has bound, NaN is the object that it was: by that a list has it."""
-    for name, v in values.items():
-        if type(v) is float and v != v and name in names and name not in shared_names(node):
-            if not any(name in stores(s) for s in node.body[first : exit_.top + 1]):
-                names[name] = v
+    nans = {k: v for k, v in values.items() if type(v) is float and v != v and k in names}
+    if nans:
+        ran = node.body[first : exit_.top + 1]
+        bound = shared_names(node).union(*(stores(s) for s in ran))
+        names.update({k: v for k, v in nans.items() if k not in bound})
 
 
 def _is_large(work: Work) -> bool:

@@ -767,7 +767,7 @@ def test_nan_that_nothing_has_bound_is_the_same_object():
         values = [*x.tolist(), nan, n]
         told = [max(values), nan in values, values.index(values[-2])]
         for e in values:
-            told.append(e % 3)
+            told.append(e % 3)  # noqa: PERF401
         z = np.array(values)
         z[z != z] = n
         told.append((z >= 1).sum())
