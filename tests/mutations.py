@@ -1174,6 +1174,30 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/loans.py",
+        "self._stand_ins = list(stand_ins)",
+        "self._stand_ins = iter(list(stand_ins))",  # which lets go of them
+        "capture/test_memory.py",
+    ),
+    Mutation(
+        "np_compile/capture/infer.py",
+        "        if v.dtype != of.dtype and _part(v.dtype) != _part(of.dtype):",
+        "        if False:",
+        "capture/test_views.py",
+    ),
+    Mutation(
+        "np_compile/capture/arrays/operators.py",
+        "    if kind is float or own is None or getattr(kind, name, None) is not own:",
+        "    if kind is float or own is None:",
+        "capture/test_foreign_numbers.py",
+    ),
+    Mutation(
+        "np_compile/reader/reading.py",
+        "                _keep_nans(node, first, exit_, values, left[0][3])\n",
+        "",
+        "reader/test_leaving.py",
+    ),
+    Mutation(
+        "np_compile/capture/arrays/loans.py",
         "        yield a\n        a = a.base",
         "        yield a\n        a = None",
         "capture/test_libraries.py capture/test_unseen_code.py capture/test_fuzz_objects.py",

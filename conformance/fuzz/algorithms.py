@@ -1,13 +1,16 @@
-"""Programs of algorithms as people write them, whose details are chosen, and some of them changed."""
+"""Programs of algorithms as people write them; details are chosen, and some of them changed."""
 
 from __future__ import annotations
 
 import ast
 import random
 import re
+from pathlib import Path
 
 from .maker import DATA, Maker, Program
-from .skeletons import TEXTS
+
+_FILE = Path(__file__).with_name("skeletons.txt")
+_, *TEXTS = _FILE.read_text(encoding="utf-8").strip().split("\n====\n")
 
 HEAD = """
 import bisect
@@ -15,14 +18,15 @@ import contextlib
 import dataclasses
 import functools
 import heapq
+import itertools
 import math
 from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 """
-_CHOICE = re.compile(r"\$\(((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*)\)")
-_BARS = re.compile(r"\|(?![^(]*\))")  # not within parentheses
 _COMPARISONS = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 _OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Add, ast.Sub, ast.FloorDiv, ast.Mod)
 INEXACT = ("/ 4", "sqrt", "a[k, k]", "rng", "/ max", "mean", "/ y", "prod")
@@ -30,7 +34,17 @@ INEXACT = ("/ 4", "sqrt", "a[k, k]", "rng", "/ max", "mean", "/ y", "prod")
 
 def filled(text: str, rng: random.Random) -> str:
     """A skeleton with its choices made."""
-    return _CHOICE.sub(lambda m: rng.choice(_BARS.split(m[1])), text)
+    while (begin := text.find("$(")) >= 0:
+        depth, parts, end = 1, [""], begin + 2
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            if depth == 1 and text[end] == "|":
+                parts.append("")
+            elif depth:
+                parts[-1] += text[end]
+            end += 1
+        text = text[:begin] + rng.choice(parts) + text[end:]
+    return text
 
 
 class _Changed(ast.NodeTransformer):

@@ -54,8 +54,10 @@ def described(x: Any, known: dict[int, int] | None = None) -> Any:
         return (type(x).__name__, repr(x))
     if isinstance(x, (array.array, memoryview)):
         return (f"{type(x).__name__} of", described(x.tolist(), known))
-    if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype, type)):
+    if isinstance(x, (bool, int, str, type(None), range, slice, np.dtype)):
         return (type(x).__name__, x)
+    if isinstance(x, type):  # a module that is loaded twice has two
+        return ("type", f"{x.__module__}.{x.__qualname__}")
     if not isinstance(x, tuple):
         if id(x) in known:
             return ("again", known[id(x)])

@@ -190,6 +190,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
     written = [metas[i]._t for i in used if values[i].root in node.mutates]
     if any(overlaps_itself(t.shape, t.stride()) for t in written):  # its order decides what stays
         return _special(node, Break("numpy", f"{call.label}: elements that lie in one place"))
+    if any(_is_cut(seg, values[i]) for i in used if values[i].root in node.mutates):
+        return _special(node, Break("numpy", f"{call.label}: writes to parts of elements"))
     by_identity = {id(metas[i]): i for i in used}
     by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
 
@@ -235,6 +237,22 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
         node.check = Check(bounds, stored)
         node.special = True
     return node
+
+
+def _is_cut(seg: Segment, v: Value) -> bool:
+    """Whether elements are parts of those that own the memory, or several of them, or such as have
+    a representation of their own in kernels: back ends write to whole elements."""
+    while v.source is not None:
+        of = seg.values[v.source]._v
+        if v.dtype != of.dtype and _part(v.dtype) != _part(of.dtype):
+            return True
+        v = of
+    return False
+
+
+def _part(dtype: np.dtype) -> tuple[int, bool]:
+    """The size of what is stored by itself of a number, and whether it is a bool or a half."""
+    return dtype.itemsize // (2 if dtype.kind == "c" else 1), dtype.char in "?e"
 
 
 def _confined(metas: dict[int, shim.ndarray], used: list[int]) -> bool:

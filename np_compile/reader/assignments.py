@@ -216,10 +216,7 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
         owner = certain(r, operand(r, node.value))
         items = index_items(r, node.slice, owner)
         if objects.class_of(owner):
-            key = items[0] if len(items) == 1 else Tup(tuple(items))
-            r.hoisted = True
-            if objects.special(r, owner, "__setitem__", key, value) is None:
-                raise Unreadable("an item of this is set")
+            _set_item(r, owner, items, value)
             return lambda: None
         if isinstance(owner, Obj):
             name, value = item_name(owner, items), kept(r, value)  # as it is now
@@ -238,6 +235,18 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
         commit = index.assign(r, owner, items, value)
         return lambda: _changing(r, owner, commit)
     raise Unreadable(f"{type(node).__name__} as a target")
+
+
+def _key(items: list[Any]) -> Value:
+    """What a class's own method gets for an index."""
+    return items[0] if len(items) == 1 else Tup(tuple(items))
+
+
+def _set_item(r: Reader, owner: Value, items: list[Any], value: Value) -> None:
+    """Of an object of the user's."""
+    r.hoisted = True
+    if objects.special(r, owner, "__setitem__", _key(items), value) is None:
+        raise Unreadable("an item of this is set")
 
 
 def _item_assigned(
@@ -417,6 +426,15 @@ def _element(made: Value) -> Arr | Lazy | Num:
 def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.AugAssign) -> None:
     if isinstance(owner, Tup) and owner.made is list:
         growing(r, owner)
+    if objects.class_of(owner):
+        r.hoisted = True
+        found = objects.special(r, owner, "__getitem__", _key(items))
+        if found is None:
+            raise Unreadable("an item of this is changed")
+        old = kept(r, certain(r, found))
+        new = expression(r, node.value)
+        _augmented(r, op, old, new, lambda x: _set_item(r, owner, items, x))
+        return
     if isinstance(owner, Obj):
         name = item_name(owner, items)
         old, new = certain(r, attribute(r, owner, name)), expression(r, node.value)

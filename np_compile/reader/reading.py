@@ -31,6 +31,7 @@ from .read import OutOfTime
 from .region import LATER, MISS, OTHER, Region
 from .translation import NO_LOOPS, WRITTEN_OUT, Found, Read, Refused, Work, is_first, read
 from .values import Unreadable
+from .walk import shared_names, stores
 
 _REGIONS = 24  # of one function
 _LARGE = 20_000  # elements from which arrays are better off in whole-array kernels:
@@ -392,6 +393,7 @@ class Reading:
                 if not is_first(exit_):
                     self._left(node, first, region, exit_, values)
                 step = self._next(node, exit_.top + 1)
+                _keep_nans(node, first, exit_, values, left[0][3])
                 result = self._resumed(exit_, left, step)
             begun, ran = True, None
             if step is None or result[0] == resume.RETURNED:
@@ -648,6 +650,17 @@ class Reading:
             extra = [goes_on] if given else []
             goes_on = functools.partial(made[1], *names.values(), *extra, *resume.HELPERS.values())
         return goes_on()
+
+
+def _keep_nans(
+    node: Any, first: int, exit_: Exit, values: dict[str, Any], names: dict[str, Any]
+) -> None:
+    """Of names that nothing has bound, NaN is the object that it was: by that a list has it."""
+    nans = {k: v for k, v in values.items() if type(v) is float and v != v and k in names}
+    if nans:
+        ran = node.body[first : exit_.top + 1]
+        bound = shared_names(node).union(*(stores(s) for s in ran))
+        names.update({k: v for k, v in nans.items() if k not in bound})
 
 
 def _is_large(work: Work) -> bool:

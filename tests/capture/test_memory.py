@@ -10,6 +10,7 @@ import zlib
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 
@@ -112,3 +113,30 @@ def test_fullgraph_says_that_memory_is_read():
     f = np_compile.compile(lambda x: hashlib.md5(x * 2).hexdigest(), fullgraph=True)
     with pytest.raises(np_compile.errors.GraphBreak, match="reads an array's memory"):
         f(X)
+
+
+KEPT = {
+    "view": lambda x: memoryview(x.view()),
+    "part": lambda x: memoryview(x[1:][1:]),
+    "data": lambda x: x[1:].data,
+    "turned": lambda x: memoryview(x.T),
+    "iterator": lambda x: x[2:].flat,
+    "part of a memoryview": lambda x: memoryview(x[1:])[1:],
+    "of its own": lambda x: memoryview((x * 2)[1:]),
+    "array": lambda x: np.frombuffer(x[1:], float),
+    "tensor": lambda x: torch.from_dlpack(x),
+    "tensor of a part": lambda x: torch.from_dlpack(x[1:].__dlpack__()),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_memory_of_views_that_nobody_else_has_is_kept(name):
+    def f(x, t):
+        kept = KEPT[name](x)
+        x += t
+        first = float(kept[0])
+        del kept
+        x *= 2
+        return first, x
+
+    check(f, np.arange(5.0), 5.5)

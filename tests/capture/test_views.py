@@ -875,3 +875,30 @@ def test_base_is_the_array_that_numpy_names(name):
             fast, _ = compiled(f)
             for _ in range(2):
                 assert fast(OWNERS[name], WHOLE) == f(OWNERS[name], WHOLE)
+
+
+CUT = {
+    "bytes": (lambda x: (x * 2).view("u1"), 3),
+    "bytes of an argument": (lambda x: x.view("u1"), 3),
+    "halves of integers": (lambda x: x.astype("i4").view("i2")[1:], 0),
+    "several": (lambda x: x.astype("u1").view("f8"), 0),
+    "and back": (lambda x: x.view("u1").view("f8"), 1),
+    "bits of halves": (lambda x: x.astype("f2").view("i2"), 1),
+    "bools": (lambda x: (x > 3).view("u1"), 1),
+    "bits": (lambda x: (x * 2).view("i8"), 1),
+    "parts": (lambda x: (x + 1j).astype("c8").view("i4"), 1),
+}
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_elements_are_written_under_another_dtype(name):
+    made, k = CUT[name]
+
+    def f(x):
+        y = made(x)
+        z = y[:2] + 1
+        y[k] = 1
+        y[k : k + 1] += y[k]
+        return y, z, x, y.sum()
+
+    check(f, data(16), backend="native")

@@ -18,7 +18,17 @@ from np_compile.reader.read import Leave, Reader
 from np_compile.reader.translation import _GRAMMAR
 
 from ..support import thorough
-from .support import Case, case, check, check_call, each, exact, refusals, whole
+from .support import (
+    Case,
+    case,
+    check,
+    check_call,
+    check_whatever_leaves,
+    each,
+    exact,
+    refusals,
+    whole,
+)
 
 
 def stops_at(x, limit):
@@ -747,3 +757,21 @@ def test_guards_of_what_is_read_twice_are_asked_once():
             entry.take(reader, path, np.zeros(3, "f2"))
     assert [*entry.inputs] == [path]
     assert not entry.inputs[path].taken
+
+
+def test_nan_that_nothing_has_bound_is_the_same_object():
+    """After compiled code was left, as Python finds it in a list by that."""
+
+    def f(x, n):
+        nan = float("nan")
+        values = [*x.tolist(), nan, n]
+        told = [max(values), nan in values, values.index(values[-2])]
+        for e in values:
+            told.append(e % 3)  # noqa: PERF401
+        z = np.array(values)
+        z[z != z] = n
+        told.append((z >= 1).sum())
+        told.append(2**-n if n else 1)
+        return told[:3], z
+
+    check_whatever_leaves(f, [(np.array([0.5, 2.0]), n) for n in (0, 1)])

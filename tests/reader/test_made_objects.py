@@ -714,3 +714,56 @@ def test_dataclasses_replace():
     check(exact(replaces, ([0.5, 2.5, 1.5] * 4,)))
     check(exact(replaces_a_given_one, (State(0.5, 2), [0.5, 2.5] * 6)))
     check_whatever_leaves(replaces_what_it_lacks, [(State(0.5, 2), [0.5, 2.5] * 6)])
+
+
+class Rows:
+    """Items by one index or two, of lists or of an array."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __getitem__(self, k):
+        return self.rows[k[0]][k[1]] if isinstance(k, tuple) else self.rows[k]
+
+    def __setitem__(self, k, x):
+        if isinstance(k, tuple):
+            self.rows[k[0]][k[1]] = x
+        else:
+            self.rows[k] = x + 1
+
+
+def items_changed_by_number(n):
+    r = Ring(4)
+    for k in range(n):
+        r[k] += k
+        r.at += 1
+        r[-1] *= 2.5
+    return r.items, r.at
+
+
+def items_of_rows_changed(n):
+    r = Rows([[1.0, 2.0], [3.0, 4.0]])
+    for k in range(n):
+        r[k % 2, 0] -= r[0, 1]
+        r[-1, k % 2] += 2
+    return r.rows
+
+
+def items_of_an_array_changed(x, n):
+    r = Rows(x)
+    for k in range(n):
+        r[k] += k
+        r[0] *= x[1]
+    return x
+
+
+@pytest.mark.parametrize(
+    ("f", "arguments"),
+    [
+        (items_changed_by_number, (9,)),
+        (items_of_rows_changed, (7,)),
+        (items_of_an_array_changed, (np.arange(5.0), 4)),
+    ],
+)
+def test_items_of_made_objects_are_changed_by_their_methods(f, arguments):
+    check_whatever_leaves(f, [arguments])

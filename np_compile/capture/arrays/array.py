@@ -452,7 +452,9 @@ class Array:
         return self._c.real(self, "another library reads an array")
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        return self._c.tensor(self, "another library reads an array").__dlpack__(**kwargs)
+        c, why = self._c, "another library reads an array"
+        of_tensor = c.tensors or c.device is not None or self._is_scalar()
+        return (c.tensor if of_tensor else c.memory)(self, why).__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._c.tensor(self, "another library reads an array").__dlpack_device__()

@@ -18,12 +18,15 @@ from np_compile.tape.tree import leaves
 
 
 class Loan:
-    """Memory of stand-ins that is given away, with the references to it that there were before."""
+    """Memory of stand-ins that is given away, with the references to it that there were before:
+    those of the stand-ins among them, which live as long."""
 
-    __slots__ = ("_arrays", "_counts")
+    __slots__ = ("_arrays", "_counts", "_stand_ins")
 
     def __init__(self, stand_ins: Iterable[Any]):
-        self._arrays = list({id(b): b for a in stand_ins for b in _owners(a._np)}.values())
+        self._stand_ins = list(stand_ins)
+        owners = (b for a in self._stand_ins for b in _owners(a._np))
+        self._arrays = list({id(b): b for b in owners}.values())
         self._counts = self._references()
 
     def without(self, arguments: Any) -> Loan:

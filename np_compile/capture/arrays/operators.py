@@ -80,8 +80,7 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
         getattr(kind, reflected, None) is not getattr(object, reflected, None)
     )
     if has_reflected and origin_of(kind) == "user" and _defers(a, other):
-        assert reflected is not None
-        if _is_pythons(a, reflected, other):
+        if reflected is not None and _is_pythons(a, reflected, other):
             return _in_python(a, reflected, other)
         return NotImplemented
     if not _defers(a, other):
