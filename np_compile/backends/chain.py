@@ -43,7 +43,7 @@ class Step(NamedTuple):
     in a plan, its floats and integers, and the device that these lie on."""
 
     made: Any
-    count: int
+    results: int
     sources: Sequence[int]
     floats: Sequence[float]
     ints: Sequence[int]
@@ -133,7 +133,7 @@ class Chain:
         self._steps, self._constants = steps, constants
         self._wanted = [-1 - n for n in wanted]  # as sources
         self._reads = list(reads)
-        self._first = [*accumulate((s.count for s in steps), initial=len(constants))]
+        self._first = [*accumulate((s.results for s in steps), initial=len(constants))]
         single = [*map(self._single, range(len(steps)))]
         self._runs = [*self._in_runs(single)]
         if len(self._halves) < 2 and not any(joint for joint, _ in self._runs):
@@ -150,13 +150,13 @@ class Chain:
             program = getattr(step.made, "without_gradient", step.made)
             if not isinstance(program, Executable):
                 raise Refused
-            made = _Plain(program, step.count)
+            made = _Plain(program, step.results)
         vectors = [
             torch.from_numpy(np.array(v, d)).to(step.device or "cpu")
             for v, d in ((step.floats, float), (step.ints, np.int64)) if v
         ]  # fmt: skip
         first = self._first[k]
-        return _Part(made, step.sources, vectors, [-1 - first - k for k in range(step.count)])
+        return _Part(made, step.sources, vectors, [-1 - first - k for k in range(step.results)])
 
     def _in_runs(self, single: list[_Part]) -> Iterator[tuple[_Part | None, list[_Part]]]:
         """The steps that may be one `Joint`, if there can be one, and each by itself."""

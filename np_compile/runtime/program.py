@@ -273,7 +273,10 @@ def joined(
 
     if any(p.backend_name != "native" or p.written or p.sizes for p, *_ in steps):
         return None
-    parts = [Step(p.compiled, len(p.live), *rest, p._device) for p, *rest in steps]
+    parts = [
+        Step(p.compiled, len(p.live), sources, floats, ints, p._device)
+        for p, sources, floats, ints in steps
+    ]
     return chain(parts, constants, wanted, reads)
 
 
