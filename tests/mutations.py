@@ -255,8 +255,14 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/backends/in_place.py",
-        "        root[x] in before for n in left if n is not write for x in n.all_input_nodes\n",
-        "        x in () for n in left if n is not write for x in n.all_input_nodes\n",
+        "not any(root[x] in before for x in reads)",
+        "not any(x in () for x in reads)",
+        "backends/test_in_place.py",
+    ),
+    Mutation(
+        "np_compile/backends/in_place.py",
+        "    return [*node.all_input_nodes, *more]\n",
+        "    return node.all_input_nodes\n",
         "backends/test_in_place.py",
     ),
     Mutation(

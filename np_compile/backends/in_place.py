@@ -68,7 +68,8 @@ def updated(graph: fx.Graph, pairs: Mapping[int, int]) -> fx.Graph | None:
             else:
                 own[node] = made.node_copy(node, own.__getitem__)
         for node in rest:
-            if node in before and _is_next(node, before[node], rest, own, root):
+            reads = [x for n in rest if n is not node for x in _reads(n, n in before)]
+            if node in before and _is_next(node, before[node], reads, own, root):
                 own[node] = _write(made, node, {n: root[n] in before[node] for n in own}, own)
                 rest.remove(node)
                 break
@@ -82,15 +83,20 @@ def updated(graph: fx.Graph, pairs: Mapping[int, int]) -> fx.Graph | None:
 
 
 def _is_next(
-    write: fx.Node, before: set[fx.Node], left: Sequence[fx.Node], own: Mapping[fx.Node, fx.Node],
+    write: fx.Node, before: set[fx.Node], reads: Sequence[fx.Node], own: Mapping[fx.Node, fx.Node],
     root: Mapping[fx.Node, fx.Node],
 ) -> bool:  # fmt: skip
-    """Whether a write has its operands, and no other operator reads what lies there until then."""
+    """Whether a write has its operands, and no other operator reads what lies there until then.
+    reads: what others read that are left."""
     source, parts = _parts(write)
     operands = [source, *[n for place, _ in parts for n in _given(place)]]
-    return all(n in own for n in operands) and not any(
-        root[x] in before for n in left if n is not write for x in n.all_input_nodes
-    )
+    return all(n in own for n in operands) and not any(root[x] in before for x in reads)
+
+
+def _reads(node: fx.Node, writes: bool) -> list[fx.Node]:
+    """What an operator reads; of one that is to write, the values that it puts in place, too."""
+    more = [n for place, _ in _parts(node)[1] for n in _given(place)] if writes else []
+    return [*node.all_input_nodes, *more]
 
 
 def _writes(node: Any) -> tuple[fx.Node, list[fx.Node]] | None:

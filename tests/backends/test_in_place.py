@@ -116,6 +116,14 @@ def test_random_graphs(steps, more):
     check(g.graph)
 
 
+def test_a_later_write_of_what_an_earlier_one_writes_over():
+    g = Graphs()
+    row = view(g, g.arrays[0], 0)
+    written = put_columns(g, g.arrays[0], g.rows[0], 0, 1)
+    g.graph.output((add(g, written, row, 0, 0),))
+    check(g.graph)
+
+
 def check(graph):
     pairs = updates(graph)
     results = len(next(iter(reversed(graph.nodes))).args[0])

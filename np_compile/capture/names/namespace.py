@@ -382,8 +382,7 @@ def replacement(value: Any, name: str | None = None) -> Any:
     if found is not None:
         return found
     if value is np.mgrid or value is np.ogrid:
-        grid = _standing[id(value)] = _Grid(value)
-        return grid
+        return _standing.setdefault(id(value), _Grid(value))
     if isinstance(value, type):
         return value
     if not callable(value):
