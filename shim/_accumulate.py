@@ -48,7 +48,7 @@ def accumulate_engine(
             first = min(t.shape[axis], 1)
             rest = result.narrow(axis, first, t.shape[axis] - first)
             return torch.cat((t.narrow(axis, 0, first), rest), axis)
-        return _from_the_first(t, result, axis) if name == "add" else result
+        return from_the_first(t, result, axis) if name == "add" else result
     if name in ("maximum", "minimum") and not work.is_complex and t.numel():
         run = torch.cummax if name == "maximum" else torch.cummin
         if work is torch.bool:
@@ -64,14 +64,14 @@ def accumulate_engine(
     return torch.stack(done, axis)
 
 
-def _from_the_first(t: torch.Tensor, sums: torch.Tensor, axis: int) -> torch.Tensor:
+def from_the_first(t: torch.Tensor, sums: torch.Tensor, axis: int) -> torch.Tensor:
     """Running sums of floats that begin with the first element, where torch begins with 0: a
     negative zero stays one while nothing else comes."""
     if not (t.is_floating_point() or t.is_complex()) or not readable(t) or not t.numel():
         return sums
     if t.dtype.is_complex:
         real, imag = ((t.real, sums.real), (t.imag, sums.imag))
-        return torch.complex(_from_the_first(*real, axis), _from_the_first(*imag, axis))
+        return torch.complex(from_the_first(*real, axis), from_the_first(*imag, axis))
     if not bool(negative_zero(t.select(axis, 0)).any()):
         return sums
     alone = torch.cumprod(negative_zero(t), axis) != 0

@@ -90,21 +90,22 @@ class Celsius(float):
     pass
 '''
 # F: what is foreign and a number; G: foreign and of the arrays' length; A, B: arrays and views; C:
-# one that is written to; K: a place; M: a mask; S: a number; OP, OQ: operators; U, V: functions of
-# one and two; E: an error's treatment.
+# one that is written to; K: a place; M: a mask; S: a number; OP, OQ: operators; OR, OC: those
+# that are no comparisons, and comparisons, whose type is left open where F is a number of a class
+# of the user's; U, V: functions of one and two; E: an error's treatment.
 STATEMENTS = """
 out.append(A OQ F)|out.append(F OQ A)|out.append(A OQ G)|out.append(G OQ A)|C OP F|C OP G|C[K] = F
 C[:] = G|C[K] OP F|C[M] = F|out.append(np.V(A, F))|out.append(np.V(F, A))|out.append(np.V(A, G))
 np.V(A, G, out=C)|out.append(np.U(G))|out.append(np.U(F))|out.append(np.where(M, A, F))
-out.append(np.where(M, G, A))|out.append(A[K] OQ F)|out.append(F OQ A[K])|out.append(S OQ F)
-out.append(np.concatenate([A, G]))|out.append(np.array(G))|out.append(np.asarray(F))
-out.append(np.array([F, S]))|out.append(np.sum(G))|out.append(sum(G))|out.append(np.max(G))
-out.append(F in A)|out.append(A[K] in G)|out.append(A == F)|out.append(F == A)|C.fill(F)
-out.append(np.full(2, F))|out.append(np.full_like(A, F))|out.append(np.clip(A, 0, F))
-out.append(np.isclose(A, F))|out.append(np.dot(A, G))|out.append(A @ G)
+out.append(np.where(M, G, A))|out.append(A[K] OQ F)|out.append(F OR A[K])|out.append(S OQ F)
+out.append(bool(F OC A[K]))|out.append(np.concatenate([A, G]))|out.append(np.array(G))
+out.append(np.asarray(F))|out.append(np.array([F, S]))|out.append(np.sum(G))|out.append(sum(G))
+out.append(np.max(G))|out.append(F in A)|out.append(A[K] in G)|out.append(A == F)|C.fill(F)
+out.append(F == A)|out.append(np.full(2, F))|out.append(np.full_like(A, F))
+out.append(np.clip(A, 0, F))|out.append(np.isclose(A, F))|out.append(np.dot(A, G))|out.append(A @ G)
 out.append(np.stack([A, G]))|out.append(np.append(A, F))|out.append(np.result_type(A, F))
 out.append(np.searchsorted(np.sort(A), F))|out.append(np.isin(A, G))
-out.append(np.array_equal(A, G))|C[K:] = G[K:]|C[::-1] = G|t = t OQ F|t = F OQ t|t = A[K] OQ t
+out.append(np.array_equal(A, G))|C[K:] = G[K:]|C[::-1] = G|t = t OQ F|t = F OR t|t = A[K] OQ t
 out.append(t)|t = F|out.append(max(A[K], F))|out.append(float(F))|out.append(round(F, 1))
 out.append(A[F])|out.append(A[:F])|out.append(range(F))|out.append(f"{F}")
 out.append(isinstance(F, (int, float)))|out.append(type(A[K] OQ F).__name__)|out.append(bool(F))
@@ -169,13 +170,14 @@ class Foreign(Maker):
             "F": ["f", "f", "h"], "G": ["g"], "K": ["0", "-1", "n", "n % 2", "len(x) // 2"],
             "M": ["m", "~m", "x > 0"], "S": ["t", "n", "2", "0.5", "x[0]"],
             "OQ": ["+", "-", "*", "/", "//", "%", "<", "==", "**", "!="],
+            "OR": ["+", "-", "*", "/", "//", "%", "**"], "OC": ["<", "==", "!="],
             "OP": ["+=", "-=", "*=", "/=", "="],
             "U": ["abs", "sqrt", "negative", "isnan", "square", "sum", "sort", "size", "shape"],
             "V": ["add", "multiply", "subtract", "maximum", "equal", "less", "divide", "power"],
             "E": ["all='raise'", "divide='raise'", "invalid='raise'", "over='raise'",
                   "all='ignore'", "divide='raise', invalid='ignore'", "all='warn'"],
         }  # fmt: skip
-        return re.sub(r"\b(OP|OQ|[ACFGKMSUVE])\b", lambda m: self.of(words[m[0]]), text)
+        return re.sub(r"\b(OP|OQ|OR|OC|[ACFGKMSUVE])\b", lambda m: self.of(words[m[0]]), text)
 
     def statement(self) -> None:
         text = self.filled(self.of(STATEMENTS))

@@ -185,7 +185,8 @@ class _Differentiable:
                 decompositions=core_aten_decompositions(),
             )(graph, example_inputs)
         self.call: Callable = checking(refusing(program), checks)
-        if self._split is not None and only_makes_arrays(graph.graph):
+        by_host = device.type != "cpu" and bool(checks)  # inductor drops what gives nothing
+        if self._split is not None and only_makes_arrays(graph.graph) and not by_host:
             forward, backward, count = self._split
             asked = [t.requires_grad for t in example_inputs]
             floats = with_gradient(forward.graph, count, asked)

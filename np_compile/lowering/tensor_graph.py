@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch.fx import graph as fx_graph
 
+from np_compile.shim._accumulate import from_the_first
 from np_compile.shim._host import is_concrete
 from np_compile.shim._ufunc_math import complex_divide, sqrt
 
@@ -30,12 +31,16 @@ def quotient(a: Any, b: Any) -> torch.Tensor:
 
 
 def _running(name: str) -> Callable[..., torch.Tensor]:
-    """`torch.cumsum`, `torch.cumprod`, which round halves once: NumPy's do at each step."""
+    """`torch.cumsum`, `torch.cumprod`, which round halves once: NumPy's do at each step; and whose
+    sums begin with 0: NumPy's begin with the first element."""
     plain, own = getattr(torch, name), np.errstate(all="ignore")(getattr(np, name))
 
     def run(t: torch.Tensor, dim: int, dtype: torch.dtype | None = None) -> torch.Tensor:
-        if (dtype or t.dtype) is not torch.float16 or not is_concrete(t):
+        if not is_concrete(t):
             return plain(t, dim, dtype=dtype)
+        if (dtype or t.dtype) is not torch.float16:
+            made = plain(t, dim, dtype=dtype)
+            return from_the_first(t.to(made.dtype), made, dim) if name == "cumsum" else made
         return torch.from_numpy(own(t.numpy(), dim, np.float16))
 
     run.__name__ = run.__qualname__ = name  # it stands in a graph's code

@@ -62,6 +62,17 @@ def test_quotients_and_sums_of_halves_are_rounded_as_numpy_does(name):
 
 
 @pytest.mark.parametrize("name", ["eager", "native"])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "c8"])
+def test_running_sums_begin_with_the_first_element(name, dtype):
+    x = np.array([[-0.0, -0.0, 1.0, -0.0], [0.0, -0.0, -1.0, 1.0]], dtype)
+    program = lambda x: (np.cumsum(x, 1), np.add.accumulate(x))  # noqa: E731
+    ((module, inputs),) = captured(program, x)
+    for got, want in zip(lookup(name)(module, inputs)(*inputs), program(x), strict=True):
+        np.testing.assert_array_equal(got.numpy(), want)
+        np.testing.assert_array_equal(np.signbit(got.numpy().real), np.signbit(want.real))
+
+
+@pytest.mark.parametrize("name", ["eager", "native"])
 def test_roots_of_programs_for_many_sizes_are_rounded_correctly(name):
     fast = np_compile.compile(lambda x: np.sqrt(x[1:]) + x[:-1], backend=name, dynamic=True)
     with config.patch(compile_in="call", plain="never"):

@@ -92,6 +92,21 @@ def test_transforms_are_in_the_graph_of_a_program(f, monkeypatch):
     assert replays
 
 
+@pytest.mark.parametrize("f", [np.linalg.inv, np.linalg.cholesky])
+def test_what_a_library_refuses_on_the_device(f):
+    """With gradients its calls are in the program, and what it says of a matrix is looked at."""
+    fast = np_compile.compile(np_compile.wrap_numpy(lambda a: f(a * 1.0).sum()), backend="native")
+    for k in range(8):
+        a = np.zeros((3, 3)) if k in (2, 6) else np.eye(3) + k
+        given = torch.from_numpy(a).cuda().requires_grad_()
+        if k in (2, 6):
+            with pytest.raises(np.linalg.LinAlgError):
+                fast(given)
+        else:
+            fast(given).backward()
+            np.testing.assert_allclose(fast(given).detach().cpu(), f(a).sum(), atol=1e-12)
+
+
 def test_the_programs_run_on_the_device():
     fast, devices = seen_devices(lambda x: np.sin(x) * 2)
     with torch.device("cuda"):
