@@ -17,7 +17,7 @@ from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from np_compile import config, debug_output, log, shim
 from np_compile.errors import GraphBreak
 from np_compile.runtime.general import General, Job, Sizes, build_general
-from np_compile.runtime.program import Program, build, by_operators
+from np_compile.runtime.program import OF_DATA, Program, build, by_operators
 from np_compile.shim._saved import hooks
 from np_compile.tape.form import Form
 from np_compile.tape.node import Break, Node, Segment
@@ -213,7 +213,8 @@ def _failed(
         raise guess.Wrong
     if c.grads and any(a._t is not None and _is_torchs(a._t) for a in seg.values):
         # On a device an index out of bounds would end the process: its kernels have looked.
-        if not program.written and (c.device is None or isinstance(error, _LibraryError)):
+        of_data = OF_DATA if c.device is None else _LibraryError
+        if not program.written and isinstance(error, of_data):
             error = _as_far_as_it_goes(c, seg, live) or error
         _put_into_words(seg, error)
         raise error

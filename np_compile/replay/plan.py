@@ -8,15 +8,11 @@ from typing import Any
 import torch
 
 from np_compile.capture.policy.choice import Choice
-from np_compile.runtime.program import sequence
+from np_compile.runtime.program import OF_DATA, sequence
 
 from .calls import Entry
 from .guards import Guard, Refused
 from .watch import Watch
-
-# What a program may raise on its data; torch's hooks on what is saved, of which `checkpoint` ends a
-# call that it makes again, raise others.
-_OF_DATA = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
 
 Place = Callable[[torch.Tensor], "int | None"]
 
@@ -79,7 +75,7 @@ class Plan:
             error: Exception | None = None
             try:
                 made += run(given)
-            except _OF_DATA as e:
+            except OF_DATA as e:
                 if again:
                     return None
                 error = e

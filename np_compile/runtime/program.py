@@ -24,6 +24,10 @@ from np_compile.shim import quiet
 from np_compile.shim._saved import hooks, is_followed, part
 from np_compile.tape.node import Node
 
+# What a program may raise on its data; torch's hooks on what is saved, of which `checkpoint` ends a
+# call that it makes again, raise others.
+OF_DATA = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError)
+
 
 class Program:
     """A tensor program made by a back end, with the calling convention of segments.
