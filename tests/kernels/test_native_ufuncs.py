@@ -254,3 +254,14 @@ def test_powers_by_real_numbers(dtype):
             # Beside the greatest number a result may be inf.
             edge = np.abs(exact[~known & ~np.isnan(want)]) / f.max
             assert np.all((edge > 1 - 8 * f.eps) | ~np.isfinite(edge))
+
+
+@pytest.mark.parametrize("dtypes", ["fi", "fl", "di", "dl", "db", "fB"])
+def test_a_cast_to_an_integer_and_back_gives_positive_zeros(dtypes):
+    real, integer = dtypes
+    x = np.array([-0.5, -0.0, 0.5, -1.5, 2.5, -0.99, -1.0, 0.0] * 5, real)
+    fast = np_compile.compile(lambda x: x.astype(integer).astype(real), backend="native")
+    with np_compile.config.patch(plain="never"):
+        got, want = fast(x), x.astype(integer).astype(real)
+    np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(np.signbit(got), np.signbit(want))

@@ -259,12 +259,14 @@ _FROM_BITS_NARROW = "INLINE f32 from_bits_{name}(u16 u) {{ return load_{name}(u)
 
 # x86 gives the lowest integer for a float that the integer type cannot hold. It is chosen by bits:
 # of a condition with a constant the C compiler makes two ways through all that follows. Integers of
-# less than 32 bits are the low bits of an i32, u32 those of an i64.
+# less than 32 bits are the low bits of an i32, u32 those of an i64. What is less than 1 becomes 0
+# first: gcc makes one rounding of a cast and the one back, which keeps the sign of a zero.
 _TO_SIGNED = """\
 INLINE {dst} {dst}_of_{src}({src} x) {{
     {bits} u; __builtin_memcpy(&u, &x, sizeof u);
     {bits} held = -({bits})(__builtin_fabs{suffix}(x) < {limit});
-    u = (u & held) | ({lowest} & ~held);
+    {bits} large = -({bits})(__builtin_fabs{suffix}(x) >= 1);
+    u = (u & held & large) | ({lowest} & ~held);
     __builtin_memcpy(&x, &u, sizeof x);
     return ({dst})x;
 }}
