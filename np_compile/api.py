@@ -365,6 +365,11 @@ class Compiled(Made):
             choice.ran_neither()
         return result
 
+    def _substitution(self) -> Substitution:
+        of_helper = tensor_loops.of_helper if self._tensors else reading.of_helper
+        account = self._options.budget
+        return Substitution(RecordingNames(functools.partial(of_helper, account=account)))
+
     def _runs_anyhow(self, result: Any, args: tuple, kwargs: dict) -> bool:
         """Whether a call of which nothing was compiled, with this result, runs as it stands."""
         if result is not reading.MISS:
@@ -380,11 +385,7 @@ class Compiled(Made):
             return self.__wrapped__(*args, **kwargs)
         free: list[Substitution] = self._local.__dict__.setdefault("free", [])
         # Each call that runs has its own: one may be made within another one, by a library, say.
-        of_helper = functools.partial(
-            tensor_loops.of_helper if self._tensors else reading.of_helper,
-            account=self._options.budget,
-        )
-        substitution = free.pop() if free else Substitution(RecordingNames(of_helper))
+        substitution = free.pop() if free else self._substitution()
         device = _device(args, kwargs, self._tensors)
         keeper = self._keeper_on(device)
         function = self.__np_compile_captured__

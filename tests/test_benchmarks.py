@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as driver
-from benchmarks import handwritten, report
+from benchmarks import handwritten, many_functions, report
 from benchmarks.contenders import (
     CONTENDERS,
     DEFAULT,
@@ -319,3 +319,12 @@ def test_groups_and_their_contenders(
         asked.clear()
         driver.main(["--group", group, "--sizes", "small"])
         assert {PROGRAMS[name].section for name, _ in asked} == {group}
+
+
+def test_many_functions_in_one_process():
+    found = many_functions.measured(["sine_chain", "histogram"], "small", 2)["rounds"]
+    assert len(found) == 2
+    for row in found:
+        assert row["NumPy"] > 0
+        assert row["usual"] > 0
+        assert 0 <= row["compiled"] <= 2

@@ -888,14 +888,14 @@ def test_one_call_each_way_decides_where_the_times_are_far_apart():
         (1e-4, 50.0, None),  # another process may have run meanwhile
     ):  # fmt: skip
         c = timed(None, seconds)
-        c._ran_plain(seconds * ratio)
+        c._ran_plain(seconds * ratio, True)
         assert c.way == way
 
 
 def test_one_call_that_another_process_has_interrupted_decides_nothing():
     c = timed(None, 2e-4)
     for seconds in (5e-3, 1e-4):
-        c._ran_plain(seconds)
+        c._ran_plain(seconds, True)
     assert c.way == "plain"
 
 

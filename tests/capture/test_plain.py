@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -349,7 +350,7 @@ def run(choice, compiled_seconds, plain_seconds, calls=100, built=0, touched=100
     """Feed a choice with times, as calls would."""
     for _ in range(calls):
         if choice.wants_plain():
-            choice._ran_plain(plain_seconds)
+            choice._ran_plain(plain_seconds, True)
         else:
             choice.ran_compiled(compiled_seconds, built, 10, touched)
 
@@ -399,7 +400,7 @@ def test_numpy_is_tried_where_loops_may_be_slower(listed, called, single, way):
     others = [] if listed or called else [shorter]
     for _ in range(20):
         if choice.wants_plain():
-            choice._ran_plain(5e-3)
+            choice._ran_plain(5e-3, True)
         else:
             choice.ran_whole(1e-2, listed, called, single, others)
     assert choice.way == way
@@ -416,7 +417,7 @@ def test_a_few_slow_calls_change_no_choice():
         choice = Choice(Budget(asked=False))
         run(choice, *((1e-3, 1e-4) if way == "plain" else (1e-4, 1e-3)), 20)
         assert choice.way == way
-        note = choice._ran_plain if way == "plain" else choice.ran_kept
+        note = partial(choice._ran_plain, alone=True) if way == "plain" else choice.ran_kept
         for _ in range(5):
             note(1.0)
             note(1.0)

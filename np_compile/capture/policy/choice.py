@@ -208,7 +208,7 @@ class Choice:
         """Of so many compiled calls of a function that is compiled whole one is timed."""
         return min(max(SELDOM, int(_UNTIMED / max(self.compiled, 1e-9))), _SAMPLED_SHORT)
 
-    def _ran_plain(self, seconds: float, alone: bool = True) -> None:
+    def _ran_plain(self, seconds: float, alone: bool) -> None:
         """alone: whether no other process had the processor for most of the time."""
         self.plain = min(self.plain, seconds)
         if self.way is not None:
