@@ -17,16 +17,18 @@ from .saved import results_of
 _check = torch.ops.aten._linalg_check_errors.default
 
 
-def take_checks(graph: fx.Graph) -> list[tuple[tuple, dict]]:
-    """Have a graph give what it looks at, as its last results; the arguments of each look beside
-    that."""
+def take_checks(module: fx.GraphModule) -> tuple[fx.GraphModule, list[tuple[tuple, dict]]]:
+    """A graph that gives what this one looks at, as its last results; the arguments of each look
+    beside that. This one is left as it is: it may run until there are kernels."""
+    if not any(n.target is _check for n in module.graph.nodes):
+        return module, []
+    graph = fx.Graph()
+    results: Any = graph.graph_copy(module.graph, {})
     found = [n for n in graph.nodes if n.target is _check]
-    if found:
-        output = next(iter(reversed(graph.nodes)))
-        output.args = ([*results_of(graph), *[n.args[0] for n in found]],)
-        for n in found:
-            graph.erase_node(n)
-    return [(n.args[1:], dict(n.kwargs)) for n in found]
+    graph.output([*results, *[n.args[0] for n in found]])
+    for n in found:
+        graph.erase_node(n)
+    return fx.GraphModule(module, graph), [(n.args[1:], dict(n.kwargs)) for n in found]
 
 
 def put_checks(graph: fx.Graph, checks: Sequence[tuple[tuple, dict]], count: int) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from np_compile.kernels.frontend.nodes import mutated_roots
+from np_compile.kernels.frontend.nodes import has_an_effect, mutated_roots
 
 from .saved import placeholders, results_of
 
@@ -78,7 +78,7 @@ def updated(graph: fx.Graph, pairs: Mapping[int, int]) -> fx.Graph | None:
                 return None
         left = rest
     made.output(tuple(own[r] if isinstance(r, fx.Node) else r for r in others))
-    made.eliminate_dead_code()
+    made.eliminate_dead_code(has_an_effect)
     return made
 
 

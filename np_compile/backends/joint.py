@@ -20,7 +20,7 @@ from torch import fx
 
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.kernels.compile import compile_graph
-from np_compile.kernels.frontend.nodes import Unsupported
+from np_compile.kernels.frontend.nodes import Unsupported, has_an_effect
 from np_compile.kernels.run.execute import Entry, Executable
 from np_compile.kernels.run.on_tensors import OnTensors
 from np_compile.kernels.run.sequence import Sequence as Runs
@@ -502,7 +502,7 @@ def adding(second: fx.GraphModule, modes: Sequence[int]) -> fx.GraphModule | Non
         elif mode >= 0:
             results.append(own[node])
     made.output(tuple(results))
-    made.eliminate_dead_code()
+    made.eliminate_dead_code(has_an_effect)
     kept = [mode for mode in modes if mode != _ADDED]
     graph = updated(made, {r: position for r, position in enumerate(kept) if position >= 0})
     return None if graph is None else fx.GraphModule(second, graph)

@@ -164,7 +164,7 @@ class _Differentiable:
         self.second: Callable | None = None
         self.halves: Halves | None = None
         self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
-        checks = take_checks(graph.graph)
+        graph, checks = take_checks(graph)
         renewed = [n for n in placeholders(graph.graph) if is_copied_alone(n)]
         without_copies(graph.graph)
         graph.recompile()
@@ -185,8 +185,7 @@ class _Differentiable:
                 decompositions=core_aten_decompositions(),
             )(graph, example_inputs)
         self.call: Callable = checking(refusing(program), checks)
-        by_host = device.type != "cpu" and bool(checks)  # inductor drops what gives nothing
-        if self._split is not None and only_makes_arrays(graph.graph) and not by_host:
+        if self._split is not None and only_makes_arrays(graph.graph):
             forward, backward, count = self._split
             asked = [t.requires_grad for t in example_inputs]
             floats = with_gradient(forward.graph, count, asked)

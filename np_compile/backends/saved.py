@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from np_compile.kernels.frontend.nodes import has_an_effect
+
 
 def results_of(graph: fx.Graph) -> list[Any]:
     """What a graph gives, one by one."""
@@ -64,7 +66,7 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     made: dict[fx.Node, fx.Node] = {}
     _copy(forward.graph, first, made)
     first.output(tuple(made[n] for n in (*results[:count], *kept)))
-    first.eliminate_dead_code()
+    first.eliminate_dead_code(has_an_effect)
 
     second = fx.Graph()
     own: dict[fx.Node, fx.Node] = {}

@@ -35,9 +35,16 @@ def trace(
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
         )(*examples)
-    graph.graph.eliminate_dead_code()
+    graph.graph.eliminate_dead_code(_has_an_effect)
     graph.recompile()
     return graph
+
+
+def _has_an_effect(node: torch.fx.Node) -> bool:
+    """Whether a node is no dead code though nothing uses it. What gives nothing is there for what
+    it looks at, as a check of a matrix; torch knows that from 2.13 on."""
+    schema = getattr(node.target, "_schema", None)
+    return node.is_impure() or (schema is not None and not schema.returns)
 
 
 def _unannounced(traced: Callable) -> Callable:

@@ -260,6 +260,21 @@ def test_tensors_run_operator_by_operator_meanwhile(gate):
         torch.testing.assert_close(gradient, found[0][1])
 
 
+def test_what_a_library_refuses_meanwhile(gate):
+    """The graph that runs until then is not the one whose checks the halves have as results."""
+    fast = np_compile.compile(np_compile.wrap_numpy(lambda a: np.linalg.inv(a * 1.0).sum()))
+    for k in range(4):
+        a = torch.eye(3, dtype=torch.float64) * (k != 2)
+        if k == 2:
+            with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                fast(a.requires_grad_())
+        else:
+            assert fast(a.requires_grad_()).item() == 3
+        if k == 1:
+            assert programs(fast) == [False]
+            gate.open()
+
+
 def test_a_call_that_takes_longer_in_numpy_waits(gate, monkeypatch):
     monkeypatch.setattr(decide, "likely_seconds", lambda *_: 1e9)
     threading.Timer(0.2, gate._open.set).start()

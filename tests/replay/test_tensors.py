@@ -984,6 +984,28 @@ def test_what_is_written_before_a_library_fails_stays_and_nothing_after_it(backe
     assert kept(quick) == 1
 
 
+@pytest.mark.parametrize("backend", ["native", "eager"])
+def test_what_a_library_refuses_with_a_torch_that_takes_its_check_for_dead_code(
+    backend, monkeypatch
+):
+    effects = pytest.importorskip("torch._higher_order_ops.effects")
+    known_effect, check = effects._get_effect, torch.ops.aten._linalg_check_errors.default
+    monkeypatch.setattr(
+        effects, "_get_effect", lambda op: None if op == check else known_effect(op)
+    )
+    quick = np_compile.compile(
+        np_compile.wrap_numpy(lambda a: np.linalg.inv(a * 1.0).sum()), backend=backend
+    )
+    for k in range(8):
+        a = tensor(3, 3) * 0 if k in (2, 6) else tensor(3, 3)
+        if k in (2, 6):
+            with pytest.raises(np.linalg.LinAlgError, match=r"^Singular matrix$"):
+                quick(a.requires_grad_())
+        else:
+            quick(a.requires_grad_()).backward()
+            assert a.grad is not None
+
+
 def _handled(a, b):
     q = b * 2
     try:
