@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+from .checks import checking, take_checks
 from .saved import placeholders, results_of
 from .twice import refusing
 
@@ -39,12 +40,14 @@ def _torch_backend(name: str) -> Callable:
             return eager(graph, example_inputs)
         compiler = torch._dynamo.lookup_backend(name)
         if not (torch.is_grad_enabled() and any(t.requires_grad for t in example_inputs)):
-            return compiler(graph, example_inputs)
+            own, checks = take_checks(graph)
+            return checking(compiler(own, example_inputs), checks)
         own, written = _without_writes(graph)
+        own, checks = take_checks(own)
         with torch._functorch.config.patch(
             donated_buffer=False
         ):  # a graph may be gone through twice
-            return _writing(refusing(compiler(own, example_inputs)), written)
+            return _writing(checking(refusing(compiler(own, example_inputs)), checks), written)
 
     compile_with_torch.__name__ = name
     compile_with_torch.__doc__ = f"torch's own `{name}` back end."
