@@ -148,12 +148,14 @@ class Loops:
     """The loops of a region. kernels: those with independent iterations. dependent: others, by the
     line: the last line, and why one thread makes their iterations. reads: whether the C around them
     touches elements of arrays that are given; touches: whether that between or behind them touches
-    elements of any."""
+    elements of any; blank: whether nothing but them touches elements of arrays that the region
+    makes, which are zeros, or anything, until then."""
 
     kernels: list[Kernel]
     dependent: dict[int, tuple[int, str]]
     reads: bool
     touches: bool
+    blank: bool
 
 
 def kernel(
@@ -303,10 +305,10 @@ _ONLY_NAMES = ("out[", "struct in_", "const i64 left = ", "/*")
 
 def touched(
     lines: Sequence[str], declared: Mapping[str, str], small: Iterable[str]
-) -> tuple[bool, bool]:
-    """Whether the C around loops reads or writes elements of arrays that are given, and whether
-    that of any between or behind the loops. declared: the C types of names. small: arrays on C's
-    stack, which are not meant."""
+) -> tuple[bool, bool, bool]:
+    """Whether the C around loops reads or writes elements of arrays that are given, whether that
+    between or behind the loops does of any, and whether none does of arrays that are made.
+    declared: the C types of names. small: arrays on C's stack, which are not meant."""
     pointers = {x for x, t in declared.items() if "*" in t and t.strip() + " " not in _NO_MEMORY}
     pointers -= {x for x, t in declared.items() if t.replace("const ", "") in _NO_MEMORY}
     pointers -= {*small, *(f"own_{x}" for x in small)}
@@ -335,4 +337,5 @@ def touched(
                 of_given |= names
             continue
         places.append((k, bool(names & of_given)))
-    return any(given for _, given in places), any(k >= first for k, _ in places)
+    made = [k for k, given in places if not given]
+    return len(made) < len(places), any(k >= first for k, _ in places), not made

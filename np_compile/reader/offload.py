@@ -51,13 +51,18 @@ class _Span(ctypes.Structure):
 class Memory:
     """Memory of the host from one address to before another one, and its copy on a device. array:
     which lies there, if it is one of NumPy's; made: whether the call has made it, so that it may
-    have been given back by now. host, away: where its values are. lent: whether the copy is a
-    tensor of the caller's, which the memory stands for."""
+    have been given back by now; blank: whether nobody has written to it since. host, away: where
+    its values are. lent: whether the copy is a tensor of the caller's, which the memory stands for.
+    """
 
-    __slots__ = ("array", "away", "host", "lent", "low", "made", "place", "size", "tensor")
+    __slots__ = ("array", "away", "blank", "host", "lent", "low", "made", "place", "size", "tensor")
 
-    def __init__(self, low: int, size: int, array: Any, lent: bool = False, made: bool = False):
+    def __init__(
+        self, low: int, size: int, array: Any, lent: bool = False, made: bool = False,
+        blank: bool = False,
+    ):  # fmt: skip
         self.low, self.size, self.array, self.lent, self.made = low, size, array, lent, made
+        self.blank = blank
         self.host, self.away = True, False
         self.tensor: torch.Tensor | None = None
         self.place: torch.Tensor | None = None
@@ -90,14 +95,15 @@ def memory_of(a: np.ndarray) -> tuple[int, int]:
 
 class Offload:
     """The memory of one call that is on a device, or may be. copy: copies one tensor to another
-    one. asked: whether there was a loop that the device could do."""
+    one. asked: whether there was a loop that the device could do. written: whether the host may
+    have written to arrays that the call has made."""
 
     def __init__(self, device: torch.device, copy: Callable[[torch.Tensor, torch.Tensor], Any]):
         self.device, self._copy = device, copy
         self._memories: list[Memory] = []
         self._words: _Words | None = None
         self.error: BaseException | None = None
-        self.asked = False
+        self.asked = self.written = False
 
     # The caller's memory
 
@@ -133,6 +139,7 @@ class Offload:
         copies, of the caller's tensors too: these are written at the end, if at all."""
         self._fetch()
         self._memories = []
+        self.written = True
 
     def finish(self) -> None:
         """Have what is left of the call's arrays on the host."""
@@ -175,9 +182,11 @@ class Offload:
             self._copy(m.tensor, m.place)
         else:
             if m.tensor is None:
-                m.tensor = torch.empty(m.size, dtype=torch.uint8, device=self.device)
-            self._copy(m.tensor, m.bytes())
-        m.away = True
+                make = torch.zeros if m.blank else torch.empty
+                m.tensor = make(m.size, dtype=torch.uint8, device=self.device)
+            if not m.blank:
+                self._copy(m.tensor, m.bytes())
+        m.away, m.blank = True, False
 
     # What C asks
 
@@ -210,6 +219,7 @@ class Offload:
     def _host_changes(self, spans: list[tuple[int, int]]) -> None:
         """Have all values on the host, which changes some memory."""
         self._fetch()
+        self.written = True
         for m in _within(self._memories, spans):
             m.away = False
 
@@ -222,7 +232,7 @@ class Offload:
             return _HOST
         n, kernel = end - begin, offer.kernel
         given = offer.given.from_address(context)
-        found = self._find(state, offer, given)
+        found = self._find(state, offer, given, region.blank and not self.written)
         if found is None:
             offer.why = "it reads memory that is not an array's"
             return _HOST
@@ -298,7 +308,7 @@ class Offload:
             if not away and not offer.taken:
                 return False  # it is measured first
             each = kernel.seconds * IN_C
-        sent = sum(m.size for m in memories if not m.away)
+        sent = sum(m.size for m in memories if not (m.away or m.blank))
         back = sum(m.size for m in changed if not m.lent or region.touches)
         kernel_time = offer.taken.get(n.bit_length())
         if kernel_time is None:
@@ -314,10 +324,11 @@ class Offload:
         return offer.gain > COMPILE
 
     def _find(
-        self, state: Any, offer: Offer, given: Any
+        self, state: Any, offer: Offer, given: Any, blank: bool
     ) -> tuple[dict[int, Memory], list[Memory]] | None:
         """The memory that a loop's addresses are in: of NumPy's arrays, and other, which lies on
-        the device for this loop alone. None where it is not known."""
+        the device for this loop alone. None where it is not known. blank: whether nobody has
+        written to arrays that the region has made and that were on no device."""
         memories: dict[int, Memory] = {}
         passing: dict[int, Memory] = {}
         candidates = list(self._arrays(state, offer, given))
@@ -336,33 +347,35 @@ class Offload:
                 if any(c[1] == 0 and c[0] == address for c in candidates):
                     continue  # of an array without elements
                 return None
-            low, size, array, made = row
+            low, size, array, made, is_new = row
             if array is None:
                 passing.setdefault(low, Memory(low, size, None))
                 continue
             if size > _SPARSE * max(array.nbytes, 1 << 12):
                 return None
-            memories[low] = Memory(low, size, array, made=made)
+            memories[low] = Memory(low, size, array, made=made, blank=blank and is_new)
             self._memories.append(memories[low])
         return memories, list(passing.values())
 
-    def _arrays(self, state: Any, offer: Offer, given: Any) -> Iterator[tuple[int, int, Any, bool]]:
-        """Memory that a region may touch: its lowest address, bytes, the array that it is, and
-        whether the region has made it."""
+    def _arrays(
+        self, state: Any, offer: Offer, given: Any
+    ) -> Iterator[tuple[int, int, Any, bool, bool]]:
+        """Memory that a region may touch: its lowest address, bytes, the array that it is, whether
+        the region has made it, and whether its C has, so that it was zeros, or anything."""
         for a in state.given_arrays():
-            yield *memory_of(a), a, False
+            yield *memory_of(a), a, False, False
         at = state.first.next
         while at:
             b = at.contents
             if b.ndim >= 0 and b.owner >= direct.OWN:
                 a = ctypes.cast(b.owner, ctypes.py_object).value
-                yield *memory_of(a), a, True
+                yield *memory_of(a), a, True, b.bytes > 0
             elif b.ndim >= 0 and b.owner < 0:
-                yield b.data or 0, b.bytes, None, True
+                yield b.data or 0, b.bytes, None, True, False
             at = b.next
         for name, size in offer.kernel.small.items():
             if (low := getattr(given, name, None)) is not None:
-                yield low, size, None, True
+                yield low, size, None, True, False
 
     def _ran(
         self, offer: Offer, function: Any, argument: Any, begin: int, end: int, machine: Gpu

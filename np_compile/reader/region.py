@@ -39,8 +39,8 @@ class Region:
     """A compiled region: `run` carries it out. sites: calls that it makes in Python. runs: how
     often it ran; left: how often it left compiled code in a loop; listed: how many items of lists
     it has made for Python; called: how many calls it has made there. threaded: the lines of loops
-    that threads share; offers: these loops, for a device; touches: whether C between them touches
-    arrays. written: the roots of memory that it may change."""
+    that threads share; offers: these loops, for a device; touches, blank: as of `Loops`. written:
+    the roots of memory that it may change."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Region:
         self._words = struct.Struct("".join(entry.formats))
         self._loops = loops
         self.offers = [offload.Offer(k) for k in loops.kernels]
-        self.touches = loops.touches
+        self.touches, self.blank = loops.touches, loops.blank
         self.threaded = sorted({k.line for k in loops.kernels if not k.light})
         self._was_away = False  # whether a call had a device for its loops
         more = [(pool.source(), "pool")] if loops.kernels else []

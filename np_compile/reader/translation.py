@@ -200,11 +200,11 @@ def _read(
         )
         return Refused(WRITTEN_OUT if goes else NO_LOOPS, node.lineno, len(node.body))
     text = _assembled(functions, lists, lines, entry, r, recursive)
-    reads = touches = True
+    around = True, True, False
     if kernels and not r.called:
         declared = threads.declarations([*before, *r.declarations, *lines])
-        reads, touches = touched(lines, declared, on_stack)
-    shared_loops = Loops(kernels, r.dependent, reads, touches)
+        around = touched(lines, declared, on_stack)
+    shared_loops = Loops(kernels, r.dependent, *around)
     return Read(text, entry, r.tables, work, shared_loops, r.written)
 
 

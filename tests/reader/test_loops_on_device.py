@@ -427,7 +427,7 @@ class Copies:
         send, bring = offload.Offload._send, offload.Offload._bring
 
         def sends(this, m):
-            self.sent += 0 if m.away else m.size
+            self.sent += 0 if m.away or m.blank else m.size
             send(this, m)
 
         def brings(this, m):
@@ -455,8 +455,65 @@ def test_what_stays_on_the_device_is_sent_once(monkeypatch):
     for steps, fetched in ((11, 2), (10, 1)):  # the argument, and the result, if it is another one
         copies.sent = copies.fetched = 0
         compared(heat, R.random((60, 70)), steps, ran=[4], turns=(1,))
-        assert copies.sent == 2 * size
+        assert copies.sent == size  # nobody has written to the other array before
         assert copies.fetched == fetched * size
+
+
+def from_zeros(x):
+    y, z = np.zeros(len(x)), np.empty(len(x))
+    for i in range(1, len(x)):
+        y[i] = y[i - 1] * 0 + x[i]
+    for i in range(len(x)):
+        z[i] = y[i] + x[i]
+    return y, z
+
+
+def every_other(x):
+    y = np.zeros((len(x), 2))
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            y[i, 0] = y[i, 1] + x[i]
+    return y
+
+
+def first_by_the_host(x):
+    y = np.zeros(len(x))
+    y[3] = 7
+    for i in range(len(x)):
+        y[i] += x[i]
+    return y
+
+
+def until_one(x):
+    y = np.zeros(len(x))
+    for i in range(len(x)):
+        y[i] = y[i] + x[i]
+        if x[i] > 0.999:
+            raise ValueError(i)
+    return y
+
+
+@pytest.mark.parametrize(
+    ("f", "ran", "sent"),
+    [
+        (every_other, [2], 1),
+        (first_by_the_host, [3], 2),
+        (from_zeros, [4], 3),  # a loop of the host's is before
+        (until_one, [2], 1),
+    ],
+    ids=lambda x: getattr(x, "__name__", None),
+)
+def test_what_nobody_has_written_is_not_sent(f, ran, sent, monkeypatch):
+    copies = Copies(monkeypatch)
+    x = R.random(20_000) * 0.998
+    compared(f, x, ran=ran, turns=(1,))
+    assert copies.sent == sent * x.nbytes
+    if f is until_one:
+        x[11_111] = 0.9995
+        with away():
+            for _ in range(2):
+                with pytest.raises(ValueError, match="11111"):
+                    np_compile.compile(f)(x)
 
 
 def new_each_time(u, steps):
@@ -778,7 +835,7 @@ def test_tensors_stay_where_they_are(elsewhere, monkeypatch):
     assert x._version == version[0]
     assert y._version > version[1]
     assert copies.fetched == 0
-    assert copies.sent == 3000 * 8  # the zeros
+    assert copies.sent == 0  # nobody has written to the zeros before
     assert fast(x, y)[0] is not out
 
 
