@@ -254,3 +254,11 @@ def test_numpy_is_called_with_a_deque_from_outside():
             FRAMES.extend(before)
             for a, b in zip(fast(np.arange(3.0) + k), want, strict=True):
                 np.testing.assert_array_equal(a, b)
+
+
+def test_numpys_calls_with_a_deque_are_recorded():
+    def f(x):
+        return np.stack(deque([x, x * 2])).sum(axis=0)
+
+    (segment,) = np_compile.explain(np_compile.compile(f))(np.arange(3.0)).segments
+    assert segment.calls == ["multiply", "stack", "ndarray.sum"]
