@@ -64,6 +64,7 @@ class Compiled(Made):
         plain = function.__wrapped__ if tensors else function
         # Calls that are taken to be faster compiled, for now; C counts them too.
         self._unweighed = c_int64(0)
+        self._each = 1.0  # the seconds that each of them is taken to last
         pause, unweighed = options.budget.pause, self._unweighed if options.adapts else None
         self._keeper = None if disable else Keeper(plain, tensors, None, pause, unweighed)
         self._reading: Reading | TensorLoops | None = None
@@ -334,8 +335,12 @@ class Compiled(Made):
         is faster compiled."""
         keeper: Any = self._keeper
         if self._unweighed.value > 0:
-            self._unweighed.value -= 1
-            return found.call(args, kwargs)
+            start = time.perf_counter()
+            result = found.call(args, kwargs)
+            # A longer one counts for as many: it may be one of a kind that NumPy is faster for.
+            lasted = int((time.perf_counter() - start) / self._each)
+            self._unweighed.value = max(self._unweighed.value - max(lasted, 1), 0)
+            return result
         choices, key = self._options.choices, kind_of(args, kwargs)
         choice = choices.get(key) or new_choice(choices, key, self._options.budget)
         if choice.way == "plain":
@@ -355,7 +360,7 @@ class Compiled(Made):
             listed, called = found.listed - listed, found.called - called
             choice.ran_whole(seconds, listed, called, found.single, of_types(choices, key))
             if choice.way == "compiled":
-                self._unweighed.value = choice.seldom
+                self._unweighed.value, self._each = choice.seldom, max(choice.compiled, 1e-9)
                 keeper.is_compiled(args, kwargs)
         elif (
             found.runs == runs

@@ -15,6 +15,7 @@ import types
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,7 @@ _SINGLE = frozenset({bool, int, float, complex, str, bytes, type(None)})
 def _is_record(x: Any) -> bool:
     plain = (
         type, types.FunctionType, types.BuiltinFunctionType, types.MethodType, types.ModuleType,
-        np.random.Generator, np.ndarray, np.ufunc, torch.Tensor, Made,
+        np.random.Generator, np.ndarray, np.ufunc, torch.Tensor, Made, Enum,
     )  # fmt: skip
     return hasattr(x, "__dict__") and not isinstance(x, plain)
 

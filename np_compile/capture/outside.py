@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any
@@ -285,10 +285,44 @@ def real_ufunc(c: Capture, ufunc: Any, method: str, inputs: tuple, kwargs: dict)
 
 
 def real_function(c: Capture, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """A real NumPy function met by a stand-in, in code that the capture did not reach."""
+    """A real NumPy function met by a stand-in, in code that the capture did not reach, or in a
+    sequence of another class than list that NumPy was called with."""
     name = row_of_function(function)
+    label = f"{function.__module__}.{function.__name__}"
+    if not _has_stand_ins((args, kwargs)):
+        args, kwargs = mapped((tuple(args), dict(kwargs)), _listed)
     if name is None:
-        label = f"{function.__module__}.{function.__name__}"
-        why = Break("numpy", f"{label} is not in the shim")
-        return c.foreign(getattr(function, "_implementation", function), args, kwargs, why)
-    return c.call(name, tuple(args), dict(kwargs))
+        why = f"{label} is not in the shim"
+    elif not _has_stand_ins((args, kwargs)):  # NumPy alone knows where they are
+        why = f"{label} has arrays in an object"
+    else:
+        return c.call(name, tuple(args), dict(kwargs))
+    call = getattr(function, "_implementation", function)
+    return c.foreign(call, args, kwargs, Break("numpy", why))
+
+
+def _has_stand_ins(x: Any) -> bool:
+    """Whether tuples, lists and dicts, of no class derived from these, hold stand-ins."""
+    found = False
+
+    def look(v: Any) -> Any:
+        nonlocal found
+        found = found or type(v) is Array
+        return v
+
+    mapped(x, look)
+    return found
+
+
+def _listed(x: Any) -> Any:
+    """A sequence with stand-ins as a list, as the recorder looks into no other class."""
+    kind = type(x)
+    if kind is Array or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+        return x
+    if isinstance(x, (str, bytes, np.ndarray, Mapping)):
+        return x
+    try:
+        items = [x[k] for k in range(len(x))]
+    except Exception:  # it is none
+        return x
+    return items if any(type(v) is Array for v in items) else x

@@ -581,8 +581,8 @@ class Entry:
                 raise Unreadable(f"a value of dtype {x.dtype}")
             text = python(x.item())
             return Num(text.text, REPRESENTATION[kind], (kind,), "", text.lin, text.low, text.high)
-        fixed = (str, type, types.FunctionType, np.dtype, np.ufunc)
-        if x is None or isinstance(x, fixed) or members.is_taken(x):
+        fixed = (type, types.FunctionType, np.dtype, np.ufunc)
+        if x is None or type(x) is str or isinstance(x, fixed) or members.is_taken(x):
             return Known(x)
         raise Unreadable(f"a constant of type {type(x).__name__}")
 

@@ -8,6 +8,7 @@ computed by the same code from numbers, each time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from np_compile.size import Facts, Size, hint
 # Of a call's arguments what it needs of sizes; None for others than served.
 Evaluate = Callable[[Sequence[Any]], "tuple | None"]
 _LEAST = -(1 << 62)  # nothing is known of an integer that is computed
+_LITERALS = (int, bool, str, type(None))  # what has the same text in Python
 
 
 class Sight(NamedTuple):
@@ -100,7 +102,7 @@ class Evaluation:
         """What gives the results for other arguments: tuples, lists and dicts of sizes and numbers.
         None where a guard does not hold. Errors: LookupError, likewise."""
         self._guards()
-        lines = [*self._lines, f"return {_text(tuple(results))}"]
+        lines = [*self._lines, f"return {self._text(tuple(results))}"]
         code = "def at(given):\n" + "".join(f"    {line}\n" for line in lines)
         exec(code, self._names)
         made: Evaluate = self._names["at"]
@@ -111,8 +113,27 @@ class Evaluation:
         name = f"f{len(self._names)}"
         self._names[name] = function
         self._guards()
-        self._lines.append(f"r{name} = {name}({', '.join(map(_text, args))})")
+        self._lines.append(f"r{name} = {name}({', '.join(map(self._text, args))})")
         return f"r{name}"
+
+    def _text(self, x: Any) -> str:
+        """Sizes and numbers as Python has them."""
+        kind = type(x)
+        if kind is Size:
+            return str(x.text("//"))
+        if kind is tuple:
+            return f"({''.join([self._text(v) + ', ' for v in x])})"
+        if kind is list:
+            return f"[{', '.join(map(self._text, x))}]"
+        if kind is dict:
+            return "{" + ", ".join([f"{k!r}: {self._text(v)}" for k, v in x.items()]) + "}"
+        if kind is Code:
+            return str(x)
+        if kind in _LITERALS or (kind is float and math.isfinite(x)):
+            return repr(x)
+        name = f"c{len(self._names)}"  # such as an infinity, which has no literal
+        self._names[name] = x
+        return name
 
     def _numbers(self, code: str, now: Sequence[int], least: int) -> tuple[Size, ...]:
         """Symbols for numbers that code gives."""
@@ -134,17 +155,3 @@ class Evaluation:
 
 def _hints(x: Any) -> Any:
     return tuple(map(_hints, x)) if type(x) is tuple else hint(x)
-
-
-def _text(x: Any) -> str:
-    """Sizes and numbers as Python has them."""
-    kind = type(x)
-    if kind is Size:
-        return str(x.text("//"))
-    if kind is tuple:
-        return f"({''.join([_text(v) + ', ' for v in x])})"
-    if kind is list:
-        return f"[{', '.join(map(_text, x))}]"
-    if kind is dict:
-        return "{" + ", ".join([f"{k!r}: {_text(v)}" for k, v in x.items()]) + "}"
-    return x if kind is Code else repr(x)

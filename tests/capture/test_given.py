@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import UserList, deque
+
 import numpy as np
 import pytest
 
@@ -198,3 +200,65 @@ def test_an_array_of_objects_that_numpy_makes_holds_the_arrays_of_its_list():
         return o[0] is y, joined[3] is y, o[1] is joined[1], o.tolist(), y
 
     check(f, np.arange(3.0))
+
+
+class Frames:
+    """A sequence of the user's."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, k):
+        return self.items[k]
+
+
+class Rows(list):
+    pass
+
+
+@pytest.mark.parametrize(
+    "kind", [deque, Rows, Frames, UserList, lambda x: dict(enumerate(x)).values()]
+)
+def test_numpy_is_called_with_sequences_of_other_classes(kind):
+    """NumPy asks the arrays in them, which it alone finds, who makes the call."""
+
+    def f(x):
+        rows, found = kind([x, x * 2]), []
+        for function in (np.stack, np.concatenate, np.vstack, np.column_stack):
+            try:
+                found.append(function(rows))
+            except (TypeError, ValueError) as e:
+                found.append((type(e).__name__, str(e)))
+        return found
+
+    check(f, np.arange(3.0))
+
+
+FRAMES = deque([np.ones(3)], maxlen=2)
+
+
+def test_numpy_is_called_with_a_deque_from_outside():
+    def f(x):
+        FRAMES.append(x * 2)
+        return np.stack(FRAMES).sum(axis=0), np.choose([0, 1, 0], FRAMES)
+
+    with np_compile.config.patch(plain="never"):
+        fast = np_compile.compile(f, backend="eager")
+        for k in range(4):
+            before = deque(FRAMES)
+            want = f(np.arange(3.0) + k)
+            FRAMES.clear()
+            FRAMES.extend(before)
+            for a, b in zip(fast(np.arange(3.0) + k), want, strict=True):
+                np.testing.assert_array_equal(a, b)
+
+
+def test_numpys_calls_with_a_deque_are_recorded():
+    def f(x):
+        return np.stack(deque([x, x * 2])).sum(axis=0)
+
+    (segment,) = np_compile.explain(np_compile.compile(f))(np.arange(3.0)).segments
+    assert segment.calls == ["multiply", "stack", "ndarray.sum"]

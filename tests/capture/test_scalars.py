@@ -522,3 +522,23 @@ def test_a_number_as_the_mask_of_a_reduction_is_its_truth(masks):
         fast = compiled(f, dynamic=dynamic)[0]
         for mask in masks:
             assert repr(fast(data(4), mask)) == repr(f(data(4), mask)), mask
+
+
+def test_scalars_have_no_product_of_matrices():
+    """NumPy's functions and arrays say another thing of them than Python says."""
+
+    class Own:
+        def __rmatmul__(self, other):
+            return other * 2
+
+    def f(x):
+        s, found = x.sum(), [x.sum() @ Own()]
+        for other in (s, x[0], 2, [1.0], x, np.array(2.0)):
+            for pair in ((s, other), (other, s)):
+                try:
+                    found.append(pair[0] @ pair[1])
+                except (TypeError, ValueError) as e:
+                    found.append((type(e).__name__, str(e)))
+        return found
+
+    check(f, data(4))

@@ -351,6 +351,21 @@ def test_calls_of_a_cold_function_rest_that_were_compiled(monkeypatch):
     assert budget.pause[1] == 1
 
 
+@pytest.mark.usefixtures("undecided")
+def test_a_call_that_lasts_counts_for_as_many_that_are_not_timed():
+    """It is of another kind, which may be faster as it stands."""
+    fast, x, _ = running_in_c()
+    fast._unweighed.value, fast._each = 100_000, 1e-6
+    with config.patch(compile_in="call"):
+        assert fast(x.astype("f4")) == pytest.approx(running(x.astype("f4")), rel=1e-6)
+    assert fast._unweighed.value < 100_000 - 100  # it is compiled, for far more than 100 us
+    fast._each = 1.0
+    left = fast._unweighed.value
+    with config.patch(compile_in="call"):
+        fast(x.astype("i4"))
+    assert left - fast._unweighed.value < 10  # C counts some of its own
+
+
 def tabled(columns):
     total = np.zeros(len(columns["b"]))
     for _ in range(2):

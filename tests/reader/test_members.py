@@ -405,3 +405,29 @@ def test_members_beside_arrays_are_as_numpy_takes_them():
         check_whatever_leaves(widened, [(N.astype(dtype),)])
         check_whatever_leaves(of_numpys, [(N.astype(dtype),)])
     check_whatever_leaves(with_its_own_operator, [(N,)])
+
+
+class Side(str, Enum):  # noqa: UP042 - as programs have them
+    CALL = "call"
+    PUT = "put"
+
+
+def of_a_side(side, a):
+    t, n = 0.0, 0
+    for v in a:
+        t += v if side is Side.CALL else 2 * v
+        n += side is not Side.PUT
+    return t, n, side is Side.PUT
+
+
+def of_equal_sides(side, a):
+    t = 0.0
+    for v in a:
+        t += v if side == Side.CALL else 2 * v
+        t *= 0.5 if side == "put" else 1.0
+    return t, side in (Side.CALL, "x")
+
+
+def test_members_that_are_text_are_no_constants():
+    for f in (of_a_side, of_equal_sides):
+        check_whatever_leaves(f, [(Side.CALL, A), (Side.PUT, A), ("call", A)])

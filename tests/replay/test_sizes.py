@@ -102,6 +102,23 @@ def test_a_float_that_follows_from_sizes(f, alone, monkeypatch, runs):
         assert not made
 
 
+def test_floats_without_a_literal(runs):
+    """Infinities and nan, among a program's floats where numbers follow from sizes."""
+
+    def f(x):
+        later = np.triu(np.ones((len(x), len(x)), bool), 1)
+        return (
+            np.where(later, -np.inf, x @ x.T),
+            np.where(x > len(x), np.nan, x),
+            x + complex(0, np.inf),
+        )
+
+    fast = np_compile.compile(f)
+    for n in range(5, 12):
+        equal(fast(data(n, 3)), f(data(n, 3)))
+    assert runs[-1] is not MISS
+
+
 def test_strides_between_elements_are_left_to_others(runs):
     """Those of a record's part are no multiple of its elements."""
 

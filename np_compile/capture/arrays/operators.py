@@ -268,12 +268,17 @@ def _method(row: str) -> Callable:
 
 def _plain_binary(name: str, row: str, reverse: bool) -> Callable:
     forward = name.replace("__r", "__", 1)
+    of_arrays = row == "matmul"  # which NumPy's scalars do not have
 
     def method(self: Array, other: Any) -> Any:
         if reverse and _is_pythons(self, forward, other):
             return _in_python(self, forward, other)
         if _is_foreign(other):
             return _with_foreign(self, name, other)
+        if of_arrays and self._is_scalar() and not isinstance(other, np.ndarray):
+            why = Break("numpy", "@ of scalars raises")
+            args = (other, self) if reverse else (self, other)
+            return self._c.foreign(_python_operator(forward), args, {}, why)
         return self._c.call(row, (other, self) if reverse else (self, other), {})
 
     return method
