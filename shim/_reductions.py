@@ -22,8 +22,8 @@ from ._apply import (
 )
 from ._assigned import upheld
 from ._dtypes import result_type
-from ._ndarray import fresh, ndarray, store
-from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, frequent, function
+from ._ndarray import ndarray, store
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, function
 from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine, result_size
 from ._shapes import let_numpy_raise, let_numpy_warn
@@ -44,17 +44,6 @@ def sum(
 ):
     """Sum over `axis` (int, tuple, None for all); small ints in int64 or uint64. AxisError."""
     return reduce_engine("add", a, axis, dtype, flag(keepdims), initial, where)
-
-
-@frequent(sum)
-def _whole_sum(a: object, /, *options: object) -> ndarray | None:
-    if options or type(a) is not ndarray or a._flip or a._t.dtype not in _SUMMED:
-        return None
-    return fresh(a._t.sum(), True)
-
-
-# The dtypes of which torch's sum is NumPy's.
-_SUMMED = frozenset((torch.int64, torch.float32, torch.float64))
 
 
 @function(method=True)
