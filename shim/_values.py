@@ -136,12 +136,12 @@ def _round(a: torch.Tensor, decimals: int) -> torch.Tensor:
 @function("round", "around", method=True)
 def round_(a: Array, decimals: int = 0, out: Raw = None):
     """Values rounded to so many decimals, halves to even; negative ones round tens, hundreds."""
+    if type(out) is ndarray and out._t.numel() != a.numel():
+        raise ValueError("invalid output shape")
     whole = not (inexact(a) or a.dtype is torch.bool)
     copied = (decimals >= 0 and whole) or a.dtype.is_complex
     if copied or type(out) is not ndarray or (out._t.dtype is a.dtype and inexact(a)):
         return stored(out, _round(a, decimals))
-    if out._t.numel() != a.numel():
-        raise ValueError("invalid output shape")
     if decimals == 0:
         return UFUNCS["rint"](ndarray(a), out=out)
     # From the first step on in the dtype of `out`.
