@@ -34,7 +34,7 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-# Rooms with many parameters for each test: of dtypes, or such that each costs a run of the compiler.
+# Rooms with many parameters for each test: dtypes, or such that each costs a run of the compiler.
 _PARTED = ("capture", "kernels", "lowering", "reader", "replay", "shim", "test_whole_programs.py")
 
 
