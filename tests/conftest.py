@@ -35,7 +35,10 @@ settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
 # Rooms with many parameters for each test: dtypes, or such that each costs a run of the compiler.
-_PARTED = ("capture", "kernels", "lowering", "reader", "replay", "shim", "test_whole_programs.py")
+_PARTED = (
+    *("capture", "kernels", "lowering", "reader", "replay", "shim"),
+    *("test_benchmarks.py", "test_whole_programs.py"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
