@@ -23,6 +23,7 @@ from ._reductions import (
     too_few,
 )
 from ._table import Kind
+from ._unsigned import cast
 
 
 def replace_nan(a: torch.Tensor, value: Any) -> torch.Tensor:
@@ -147,7 +148,7 @@ def _nanvar(a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     if mean is NoValue:
         total = reduce_engine("add", replace_nan(a, 0), axis, dtype, True, NoValue, where)
         mean = divide_by(total, _valid(a, axis, True, where))
-    x = call("subtract", replace_nan(a, 0), mean)
+    x = cast(call("subtract", replace_nan(a, 0), mean), a.dtype)  # of whatever dtype the mean is
     left_out = missing
     if where is not NoValue:
         left_out = missing | ~operand_tensor(where, a.device)

@@ -326,6 +326,13 @@ def test_sums_into_an_array_of_another_dtype(name, dtype):
             np.testing.assert_allclose(made(shim, stored), made(np, stored), rtol=rtol)
 
 
+@pytest.mark.parametrize("name", ["nanvar", "nanstd", "var", "std"])
+def test_differences_from_the_mean_are_of_the_dtype_that_numpy_has(name):
+    a = np.linspace(0, 1.7, 24, dtype="f4").reshape(4, 6)
+    assert_matches(name, a, axis=1, dtype="d", rtol=1e-14)
+    assert_matches(name, a, axis=1, dtype="d", mean=np.full((4, 1), 0.3), rtol=1e-14)
+
+
 @pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod", "mean"])
 @pytest.mark.parametrize("dtype", [None, complex])
 def test_no_axes_begins_with_the_identity(name, dtype):
