@@ -12,7 +12,7 @@ from ._dtypes import TO_NUMPY, NotSupported, promotion_kind
 from ._index import take_index
 from ._index_plan import has_data, readable
 from ._ndarray import as_array, as_operand, ndarray, write
-from ._reduce import negative_zero, reduce_dtype, reduce_engine
+from ._reduce import check_steps, negative_zero, reduce_dtype, reduce_engine
 from ._ufunc_table import loop
 from ._unsigned import bits, cast, from_order_key, from_signed, order_key, to_signed, unbits
 
@@ -56,6 +56,7 @@ def accumulate_engine(
         return from_order_key(run(order_key(t), axis)[0], work)
     if t.shape[axis] == 0:
         return t.clone()
+    check_steps(name, t, t.shape[axis])
     step = loop(name, (work, work), (work,))
     parts = list(t.unbind(axis))
     done = [parts[0].clone()]

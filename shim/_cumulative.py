@@ -23,7 +23,7 @@ from ._apply import (
 from ._dtypes import TO_NUMPY, NotSupported, Weak, result_type
 from ._nan_reductions import replace_nan
 from ._ndarray import as_array, ndarray
-from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, function
+from ._normalize import Array, DType, Into, NoValue, Operand, Raw, Static, function
 from ._reduce import identity_of, reduce_engine
 from ._unsigned import cast
 
@@ -84,7 +84,7 @@ def cumulative_sum(
     *,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     include_initial: bool = False,
 ):
     """Running sums along `axis`, which an array of 2 or more axes must name."""
@@ -98,7 +98,7 @@ def cumulative_prod(
     *,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Into = None,
     include_initial: bool = False,
 ):
     """Running products along `axis`, which an array of 2 or more axes must name."""

@@ -50,10 +50,17 @@ def results(r: Any) -> Any:
     return r
 
 
-def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Callable:
+def door(
+    label: str,
+    row: Callable,
+    own: Callable,
+    signals: bool = False,
+    short: Callable[[Callable], Callable] | None = None,
+) -> Callable:
     """A row's function as users have it: what it refuses runs in NumPy, scalars are NumPy's.
 
-    signals: floating-point errors are told as NumPy tells them.
+    signals: floating-point errors are told as NumPy tells them. short: a short way for the
+    frequent calls, made of that for all.
     """
 
     plain = getattr(row, "plain", None)
@@ -96,6 +103,7 @@ def door(label: str, row: Callable, own: Callable, signals: bool = False) -> Cal
     casts = label.rpartition(".")[2] == "astype"
     doubts = doubtful_cast if casts else lambda _, r: doubtful(r, divides, looks)
     call = call_and_tell_of_cast if label in STORES else call
+    call = call if short is None else short(call)
     made = call if hasattr(type(own), "__get__") else Unbound(call, label)
     named_as(made, row, label)
     made.__wrapped__ = row

@@ -18,7 +18,7 @@ from ._attributes import FlatIterator
 from ._door import door, handed, method_of, ufunc
 from ._handed import handed_class
 from ._ndarray import ndarray, share_or_host
-from ._places import getting, setting
+from ._places import choosing, getting, setting, summing
 from ._table import TABLE, Kind
 
 # Classes of NumPy's that take and give arrays. All others are handed out as they are: scalar types,
@@ -78,7 +78,7 @@ def _stand_in(own: Any, label: str) -> Any:
             return ufunc(name, row.function, own, _methods(name))
         if row.kind is Kind.IMPURE:
             return row.function
-        return door(name, row.function, own, name in _TELLING)
+        return door(name, row.function, own, name in _TELLING, _SHORT.get(name))
     if isinstance(own, types.ModuleType):
         short = own.__name__.removeprefix("numpy.")
         return own if short.partition(".")[0] in _OWN_MODULES else Module(own)
@@ -104,6 +104,9 @@ _TELLING = frozenset(
         *("astype", "dot", "vdot", "inner", "matmul", "vecdot", "matvec", "vecmat"),
     )
 )
+
+
+_SHORT = {"sum": summing, "where": choosing}
 
 
 def _methods(name: str) -> dict[str, Callable]:
@@ -185,7 +188,7 @@ def attach_methods(cls: type) -> None:
         if row.kind is Kind.QUERY and not callable(getattr(np.ndarray, method, len)):
             continue  # an attribute
         own = _PROTOCOLS.get(method) or method_of(method)
-        made = door(name, row.function, own, method in _TELLING)
+        made = door(name, row.function, own, method in _TELLING, _SHORT.get(method))
         setattr(cls, method, _QUICK[method](made) if method in _QUICK else made)
     for name in dir(np.ndarray):
         if name in _LEFT or name in cls.__dict__:

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from ._apply import call, flag, inexact, operand_tensor, readable
-from ._normalize import Array, DType, Into, NoValue, Operand, Out, Static, function
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, function
 from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine
 from ._reductions import (
@@ -18,9 +18,12 @@ from ._reductions import (
     mean_of,
     root,
     squared,
+    stored,
+    summed,
     too_few,
 )
 from ._table import Kind
+from ._unsigned import cast
 
 
 def replace_nan(a: torch.Tensor, value: Any) -> torch.Tensor:
@@ -135,9 +138,9 @@ def nanmean(
     return divide_by(total, count)
 
 
-def _nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction):
+def _nanvar(a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     if not inexact(a):
-        return _var(a, axis, dtype, ddof, keepdims, where, mean, correction)
+        return _var(a, axis, dtype, out, ddof, keepdims, where, mean, correction)
     _check_inexact(dtype)
     ddof = degrees(ddof, correction)
     missing = torch.isnan(a)
@@ -145,12 +148,13 @@ def _nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction):
     if mean is NoValue:
         total = reduce_engine("add", replace_nan(a, 0), axis, dtype, True, NoValue, where)
         mean = divide_by(total, _valid(a, axis, True, where))
-    x = call("subtract", replace_nan(a, 0), mean)
+    x = cast(call("subtract", replace_nan(a, 0), mean), a.dtype)  # of whatever dtype the mean is
     left_out = missing
     if where is not NoValue:
         left_out = missing | ~operand_tensor(where, a.device)
     x = torch.where(left_out, torch.zeros_like(x), x)
-    total = reduce_engine("add", squared(x), axis, dtype, keepdims, NoValue, where)
+    x = summed(squared(x), dtype, out)
+    total = reduce_engine("add", x, axis, dtype, keepdims, NoValue, where)
     freedom = count - ddof
     if too_few(freedom, 0):
         warn("Degrees of freedom <= 0 for slice.")
@@ -163,7 +167,7 @@ def nanvar(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Into = None,
+    out: Raw = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,
@@ -172,7 +176,7 @@ def nanvar(
     correction: Static = NoValue,
 ):
     """Variance over `axis` of what is no NaN; NaN and a warning where too little is."""
-    return _nanvar(a, axis, dtype, ddof, flag(keepdims), where, mean, correction)
+    return stored(out, _nanvar(a, axis, dtype, out, ddof, flag(keepdims), where, mean, correction))
 
 
 @function()
@@ -180,7 +184,7 @@ def nanstd(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Into = None,
+    out: Raw = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,
@@ -189,7 +193,8 @@ def nanstd(
     correction: Static = NoValue,
 ):
     """Standard deviation over `axis` of what is no NaN: the root of `nanvar`."""
-    return root(_nanvar(a, axis, dtype, ddof, flag(keepdims), where, mean, correction))
+    variance = _nanvar(a, axis, dtype, out, ddof, flag(keepdims), where, mean, correction)
+    return stored(out, root(variance))
 
 
 def _nan_arg(a, axis, keepdims, largest):

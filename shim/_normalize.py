@@ -321,17 +321,3 @@ def function(
         return public
 
     return enter
-
-
-def frequent(public: Callable) -> Callable[[Callable], Callable]:
-    """Decorator: a short way for the frequent calls of a public function.
-
-    It takes any positional arguments, and gives what the function gives, or None for calls that
-    it is not for.
-    """
-
-    def enter(short: Callable) -> Callable:
-        public.plain = short  # type: ignore[attr-defined]
-        return short
-
-    return enter

@@ -1,10 +1,12 @@
-"""The frequent indices, as users have them, of arrays in host memory: NumPy reads and writes there.
+"""The frequent calls, as users have them: indices, of arrays in host memory, where NumPy reads and
+writes; sums of whole arrays; `where`.
 
-What these give is what the rows of `_index.py` give, at a fraction of the cost; all else is theirs.
+What these give is what the rows give, at a fraction of the cost; all else is theirs.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +14,11 @@ import numpy as np
 import torch
 from torch.autograd.graph import increment_version
 
-from ._dtypes import TO_NUMPY
+from ._dtypes import TO_NUMPY, WIDER, NotSupported
+from ._float_errors import asked
 from ._host import is_concrete
 from ._ndarray import fresh, ndarray, to_numpy, view_of, within
+from ._shapes import laid_by_all
 
 _WHOLE = frozenset((int, np.int64))
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
@@ -118,3 +122,72 @@ def setting(otherwise: Callable) -> Callable:
         otherwise(self, index, value)
 
     return __setitem__
+
+
+# The dtypes of which torch's sum is NumPy's, with the class of its value.
+_SUMMED = {torch.int64: np.int64, torch.float32: np.float32, torch.float64: np.float64}
+
+
+def summing(otherwise: Callable) -> Callable:
+    """`sum` of a whole array; otherwise: for all else."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 1 and not kwargs and type(a := args[0]) is ndarray and not a._flip:
+            try:
+                t = a._t
+                kind = _SUMMED.get(t.dtype)
+                if kind is not None:
+                    r = t.sum()
+                    if within.wrapped or not is_concrete(t):
+                        return fresh(r, True)
+                    found = kind(r.item())
+                    if kind is np.int64:
+                        return found
+                    under, others = asked()
+                    if not (under or (others and not math.isfinite(found))):
+                        return found
+            except (NotSupported, RuntimeError):
+                pass
+        return otherwise(*args, **kwargs)
+
+    return call
+
+
+def choosing(otherwise: Callable) -> Callable:
+    """`where` of arrays of one dtype, or of one of float64 and a float; otherwise: for all else."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 3 and not kwargs:
+            condition, x, y = args
+            try:
+                if type(condition) is ndarray and not condition._flip:
+                    mask = condition._t
+                    if type(x) is ndarray and type(y) is ndarray:
+                        a, b = x._t, y._t
+                        dtype = a.dtype
+                        flipped = x._flip or y._flip
+                        fit = dtype is b.dtype and dtype not in WIDER and not flipped
+                    else:
+                        a, b = _beside(x, y), _beside(y, x)
+                        fit = a is not None and b is not None
+                    if fit and mask.dtype is torch.bool:
+                        t = _where(mask, a, b)
+                        if t.dim() > 1 and not t.is_contiguous():
+                            t = laid_by_all(t, mask, a, b)
+                        return fresh(t)
+            except (NotSupported, RuntimeError):
+                pass  # shapes and devices are the row's
+        return otherwise(*args, **kwargs)
+
+    return call
+
+
+_where = torch.where
+
+
+def _beside(v: Any, other: Any) -> Any:
+    """The tensor of an array of float64, or a float, that stands beside one; None for others."""
+    if type(v) is float:
+        return v if type(other) is ndarray else None
+    found = type(v) is ndarray and type(other) is float and not v._flip
+    return v._t if found and v._t.dtype is torch.float64 else None

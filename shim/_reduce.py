@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from ._assigned import assigned
-from ._dtypes import TO_NUMPY, WIDER, Weak, torch_dtype
-from ._index_plan import has_data
+from ._dtypes import TO_NUMPY, WIDER, NotSupported, Weak, torch_dtype
+from ._index_plan import differentiated, has_data, readable
 from ._ndarray import scalar_tensor
 from ._ufunc_table import BY_NAME, loop
 from ._unsigned import cast, choose_by, from_order_key, from_signed, order_key, to_signed
@@ -83,6 +84,22 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if len(set(axes)) != len(axes):
         raise ValueError("duplicate value in 'axis'")
     return tuple(axes)
+
+
+_STEPS = 32
+_STEPS_WITH_GRADIENT = 512
+
+
+def check_steps(name: str, t: torch.Tensor, steps: int) -> None:
+    """NotSupported for many steps of a ufunc one after the other, each a call of torch's: NumPy's
+    loop takes a fraction of that, and a graph of them takes long to compile. What may have a
+    gradient, which NumPy would lose, has more of them."""
+    if is_functorch_wrapped_tensor(t) or (t.requires_grad and readable(t)):
+        return  # NumPy cannot have it
+    inexact = t.dtype.is_floating_point or t.dtype.is_complex
+    most = _STEPS_WITH_GRADIENT if inexact and differentiated(t) else _STEPS
+    if steps > most:
+        raise NotSupported(f"np.{name} in {steps} steps, one after the other")
 
 
 def identity_of(name: str, dtype: torch.dtype) -> Any:
@@ -367,6 +384,7 @@ def _fold(name, t, axes, work, keepdims, start):
         if length == 1 and start is None:
             result = result.clone()  # a view of t
     else:
+        check_steps(name, flat, length)
         steps = list(flat.unbind(0))
         result = steps.pop(0) if start is None else start
         for step in steps:
@@ -386,6 +404,7 @@ def _fold_masked(name, t, mask, axes, work, keepdims, start):
     run = loop(name, (work, work), (work,))
     result = start.expand(rest)
     length = math.prod(moved.shape[: len(axes)])
+    check_steps(name, moved, length)
     steps, kept = moved.reshape(length, *rest), kept.reshape(length, *rest)
     for step, keep in zip(steps, kept, strict=True):
         result = choose_by(keep, run(result, step), result)

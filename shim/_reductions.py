@@ -22,8 +22,8 @@ from ._apply import (
 )
 from ._assigned import upheld
 from ._dtypes import result_type
-from ._ndarray import fresh, ndarray, store
-from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, frequent, function
+from ._ndarray import ndarray, store
+from ._normalize import Array, DType, Into, NoValue, Operand, Out, Raw, Static, function, widened
 from ._quiet import warn
 from ._reduce import normalize_axes, reduce_engine, result_size
 from ._shapes import let_numpy_raise, let_numpy_warn
@@ -44,17 +44,6 @@ def sum(
 ):
     """Sum over `axis` (int, tuple, None for all); small ints in int64 or uint64. AxisError."""
     return reduce_engine("add", a, axis, dtype, flag(keepdims), initial, where)
-
-
-@frequent(sum)
-def _whole_sum(a: object, /, *options: object) -> ndarray | None:
-    if options or type(a) is not ndarray or a._flip or a._t.dtype not in _SUMMED:
-        return None
-    return fresh(a._t.sum(), True)
-
-
-# The dtypes of which torch's sum is NumPy's.
-_SUMMED = frozenset((torch.int64, torch.float32, torch.float64))
 
 
 @function(method=True)
@@ -205,6 +194,16 @@ def mean(
     return mean_of(a, axis, dtype, flag(keepdims), where)
 
 
+def summed(x: torch.Tensor, dtype: Any, out: Any) -> torch.Tensor:
+    """What is added up into `out`, in the dtype that it is added up in."""
+    return x if out is None or dtype is not None else widened(x, out)
+
+
+def stored(out: Any, result: torch.Tensor) -> Any:
+    """A result, in `out` where there is one."""
+    return result if out is None else store(out, result)
+
+
 def degrees(ddof: Any, correction: Any) -> Any:
     """What is taken off the count; ValueError when both names are given."""
     if correction is NoValue:
@@ -221,7 +220,7 @@ def squared(x: torch.Tensor) -> torch.Tensor:
     return call("square", x)
 
 
-def _var(a, axis, dtype, ddof, keepdims, where, mean, correction):
+def _var(a, axis, dtype, out, ddof, keepdims, where, mean, correction):
     ddof = degrees(ddof, correction)
     count = count_of(a, axis, keepdims, where)
     if too_few(count, ddof):
@@ -234,7 +233,7 @@ def _var(a, axis, dtype, ddof, keepdims, where, mean, correction):
     x = call("subtract", a, mean)
     # a real array against a complex mean is squared, not taken by its modulus
     x = call("square", x) if kind_of(a) in "iuf" else squared(x)
-    total = reduce_engine("add", x, axis, dtype, keepdims, NoValue, where)
+    total = reduce_engine("add", summed(x, dtype, out), axis, dtype, keepdims, NoValue, where)
     if isinstance(count, torch.Tensor):
         return divide_by(total, torch.clamp(count - ddof, min=0))
     return divide_by(total, max(count - ddof, 0))
@@ -245,7 +244,7 @@ def var(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Raw = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,
@@ -254,7 +253,7 @@ def var(
     correction: Static = NoValue,
 ):
     """Variance over `axis`, divided by the count less `ddof`: real, float64 of ints."""
-    return _var(a, axis, dtype, ddof, flag(keepdims), where, mean, correction)
+    return stored(out, _var(a, axis, dtype, out, ddof, flag(keepdims), where, mean, correction))
 
 
 @function(method=True, without=("correction",))
@@ -262,7 +261,7 @@ def std(
     a: Array,
     axis: Static = None,
     dtype: DType = None,
-    out: Out = None,
+    out: Raw = None,
     ddof: Static = 0,
     keepdims: Static = NoValue,
     *,
@@ -271,7 +270,8 @@ def std(
     correction: Static = NoValue,
 ):
     """Standard deviation over `axis`: the root of `var`, with its dtype."""
-    return root(_var(a, axis, dtype, ddof, flag(keepdims), where, mean, correction))
+    variance = _var(a, axis, dtype, out, ddof, flag(keepdims), where, mean, correction)
+    return stored(out, root(variance))
 
 
 def root(variance: torch.Tensor) -> torch.Tensor:

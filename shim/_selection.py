@@ -21,9 +21,9 @@ from ._apply import (
     together,
 )
 from ._assigned import assigned
-from ._dtypes import TO_NUMPY, WIDER, Weak, result_type
+from ._dtypes import TO_NUMPY, Weak, result_type
 from ._index_plan import differentiated
-from ._ndarray import as_array, as_tensor, fresh, ndarray, scalar_tensor, store, write
+from ._ndarray import as_array, as_tensor, ndarray, scalar_tensor, store, write
 from ._normalize import (
     Array,
     Arrays,
@@ -34,7 +34,6 @@ from ._normalize import (
     Raw,
     Static,
     View,
-    frequent,
     function,
 )
 from ._reduce import shape_text
@@ -100,31 +99,6 @@ def where(condition: Array, x: Operand | None = None, y: Operand | None = None, 
         return positions(mask)
     a, b = promoted(x, y, device=mask.device, convert=_as_where_does)
     return laid_by_all(choose_by(*broadcast(mask, a, b, ufunc=True)), mask, a, b)
-
-
-@frequent(where)
-def _where_alike(condition: Any = None, x: Any = None, y: Any = None, /, *more: Any):
-    if more or type(condition) is not ndarray or condition._flip:
-        return None
-    mask = condition._t
-    a, dtype = _alike(x, torch.float64)
-    b, other = _alike(y, dtype)
-    floats = type(x) is type(y) is float
-    if dtype is None or dtype is not other or floats or mask.dtype is not torch.bool:
-        return None
-    try:
-        t = torch.where(mask, a, b)
-    except RuntimeError:  # shapes, devices
-        return None
-    return fresh(laid_by_all(t, mask, a, b) if t.dim() > 1 and not t.is_contiguous() else t)
-
-
-def _alike(v: Any, dtype: torch.dtype | None) -> tuple[Any, torch.dtype | None]:
-    """An array as its tensor and dtype, a float beside float64 as it is; None, None for others."""
-    if type(v) is ndarray and not v._flip:
-        t = v._t
-        return (None, None) if t.dtype in WIDER else (t, t.dtype)
-    return (v, dtype) if type(v) is float and dtype is torch.float64 else (None, None)
 
 
 @function(kind=Kind.DATA)

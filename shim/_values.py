@@ -23,11 +23,13 @@ from ._cumulative import _difference
 from ._dtypes import TO_NUMPY, NotSupported, Weak, check_python_int, result_type
 from ._ndarray import as_array, ndarray, view_of, write
 from ._normalize import Array, NoValue, Operand, Out, Raw, Static, View, function
+from ._reductions import stored
 from ._selection import copied_into, promoted
 from ._shapes import laid_by_all, let_numpy_warn
 from ._table import Kind
 from ._ufunc_math import true_divide
 from ._ufunc_table import loop
+from ._ufuncs import UFUNCS
 from ._unsigned import cast, choose_by
 
 # clip
@@ -132,9 +134,22 @@ def _round(a: torch.Tensor, decimals: int) -> torch.Tensor:
 
 
 @function("round", "around", method=True)
-def round_(a: Array, decimals: int = 0, out: Out = None):
+def round_(a: Array, decimals: int = 0, out: Raw = None):
     """Values rounded to so many decimals, halves to even; negative ones round tens, hundreds."""
-    return _round(a, decimals)
+    if type(out) is ndarray and out._t.numel() != a.numel():
+        raise ValueError("invalid output shape")
+    whole = not (inexact(a) or a.dtype is torch.bool)
+    copied = (decimals >= 0 and whole) or a.dtype.is_complex
+    if copied or type(out) is not ndarray or (out._t.dtype is a.dtype and inexact(a)):
+        return stored(out, _round(a, decimals))
+    if decimals == 0:
+        return UFUNCS["rint"](ndarray(a), out=out)
+    # From the first step on in the dtype of `out`.
+    scale, steps = 10.0 ** abs(decimals), ["multiply", "rint", "divide"]
+    first, middle, last = steps if decimals > 0 else steps[::-1]
+    UFUNCS[first](ndarray(a), scale, out=out)
+    UFUNCS[middle](out, out=out)
+    return UFUNCS[last](out, scale, out=out)
 
 
 @function()

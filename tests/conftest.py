@@ -34,8 +34,11 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-# Tests whose parameters each cost a run of the compiler.
-_COMPILING = ("capture", "kernels", "reader", "replay", "test_whole_programs.py")
+# Rooms with many parameters for each test: dtypes, or such that each costs a run of the compiler.
+_PARTED = (
+    *("capture", "kernels", "lowering", "reader", "replay", "shim"),
+    *("test_benchmarks.py", "test_whole_programs.py"),
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -44,7 +47,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="K/N",
         type=_part,
         default=(0, 1),
-        help="of the parameters of each test that compiles, every Nth from the Kth on",
+        help="of the parameters of each test of most rooms, every Nth from the Kth on",
     )
 
 
@@ -56,14 +59,15 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def _chosen(items: list[pytest.Item], part: int, parts: int) -> set[pytest.Item]:
-    """The items of a part: of each test that compiles some parameters, one at least."""
+    """The items of a part: of each test of the rooms above some parameters, one at least."""
     chosen = set(items)
-    alike: dict[str, list[pytest.Item]] = {}
+    alike: dict[tuple[str, bool], list[pytest.Item]] = {}
     for item in items:
         room = item.path.relative_to(Path(__file__).parent).parts[0]
-        if room in _COMPILING and hasattr(item, "callspec"):
-            alike.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for test, of in alike.items():
+        if room in _PARTED and hasattr(item, "callspec"):
+            on_device = item.get_closest_marker("cuda") is not None  # of which others are skipped
+            alike.setdefault((item.nodeid.partition("[")[0], on_device), []).append(item)
+    for (test, _), of in alike.items():
         n = min(parts, len(of))
         chosen -= set(of)
         chosen |= set(of[(part + zlib.crc32(test.encode())) % n :: n])

@@ -18,6 +18,30 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "shim/_places.py",
+        "if not (under or (others and not math.isfinite(found))):",
+        "if True:",
+        "shim/test_places.py",
+    ),
+    Mutation(
+        "shim/_reduce.py",
+        "if is_functorch_wrapped_tensor(t) or (t.requires_grad and readable(t)):",
+        "if False:",
+        "shim/test_ufunc_methods.py",
+    ),
+    Mutation(
+        "shim/_values.py",
+        "or (out._t.dtype is a.dtype and inexact(a))",
+        "or inexact(a)",
+        "shim/test_logic.py",
+    ),
+    Mutation(
+        "shim/_reductions.py",
+        "return x if out is None or dtype is not None else widened(x, out)",
+        "return x",
+        "shim/test_reductions.py",
+    ),
+    Mutation(
         "np_compile/kernels/targets/c/loops.py",
         "isinstance(extent, int) and extent <= _UNROLLED",
         "False",

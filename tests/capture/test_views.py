@@ -315,6 +315,16 @@ def test_a_copy_by_columns_stays_so():
     check(f, data(3, 4))
 
 
+@pytest.mark.parametrize("name", ["T", "mT", "size", "ndim", "nbytes", "itemsize", "base", "flags"])
+def test_attributes_that_are_only_read_say_so(name):
+    def f(x):
+        y = x * 2
+        setattr(y, name, x)
+
+    with pytest.raises(AttributeError, match=f"attribute '{name}' of 'numpy.ndarray' objects"):
+        np_compile.compile(f, backend="eager")(np.ones((2, 2)))
+
+
 def test_real_and_imaginary_parts_are_written_through():
     def f(z):
         z.real += 1

@@ -92,6 +92,22 @@ def test_round_tens(dtype: str) -> None:
     assert_matches("round", a, -2)
 
 
+@pytest.mark.parametrize("dtype", ["?", "b", "i", "e", "f", "d", "D"])
+@pytest.mark.parametrize("decimals", [1, -1, 0])
+def test_round_into_an_array_of_another_dtype(dtype: str, decimals: int) -> None:
+    """It is scaled in the dtype of `out`."""
+    a = np.array([0.12, 37.26, 99.94, 1, 0]).astype(dtype)
+    for stored in "D" if dtype == "D" else "ilefdD":
+        assert_matches(
+            lambda m, stored=stored: m.round(
+                a if m is np else to_shim(a), decimals, out=m.zeros(5, dtype=stored)
+            )
+        )
+    assert_matches(
+        lambda m: m.round(a if m is np else to_shim(a), decimals, out=m.zeros((2, 5), dtype="f"))
+    )
+
+
 VALUES: list[tuple[str, tuple, dict[str, Any]]] = [
     ("isreal", ([1, 2j],), {}),
     ("isposinf", ([1j],), {}),

@@ -158,3 +158,14 @@ def test_autograd_sees_a_short_write():
     a[0] = 2.0
     with pytest.raises(RuntimeError, match="inplace"):
         y.tensor.sum().backward()
+
+
+def test_a_sum_tells_of_its_errors():
+    large, small = shim.asarray([1e308, 1e308]), shim.asarray([1.0, 2.0])
+    with np.errstate(over="raise"):
+        assert shim.sum(small) == small.sum() == 3
+        for call in (lambda: shim.sum(large), large.sum):
+            with pytest.raises(FloatingPointError, match="overflow"):
+                call()
+    with np.errstate(over="ignore"):
+        assert shim.sum(large) == np.inf

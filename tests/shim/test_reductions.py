@@ -301,7 +301,10 @@ def test_places_are_not_stored_into_floats(name):
     assert int(out) == getattr(np, name)(a)
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "mean", "cumsum", "cumprod", "nansum", "nanmean"])
+SUMS = ("sum", "prod", "mean", "cumsum", "cumprod", "nansum", "nanmean", "var", "std", "nanvar")
+
+
+@pytest.mark.parametrize("name", [*SUMS, "nanstd", "cumulative_sum", "cumulative_prod"])
 @pytest.mark.parametrize("dtype", ["?", "b", "u1", "i", "l", "e", "f", "d", "D"])
 def test_sums_into_an_array_of_another_dtype(name, dtype):
     """They are made in the dtype of `out`, where that is the wider one."""
@@ -315,11 +318,19 @@ def test_sums_into_an_array_of_another_dtype(name, dtype):
             getattr(m, name)(x, axis=1, out=out)
         return np.asarray(out)
 
-    wide = np.result_type(dtype, "d") if name.endswith("mean") else np.dtype(dtype)
+    divides = name.endswith(("mean", "var", "std"))
+    wide = np.result_type(dtype, "d") if divides else np.dtype(dtype)
     for stored in ("b", "i", "l", "f", "d", "D"):
         if np.can_cast(wide, stored, "same_kind"):  # NumPy is asked for others
             rtol = 1e-12 if stored in "dD" else 1e-6
             np.testing.assert_allclose(made(shim, stored), made(np, stored), rtol=rtol)
+
+
+@pytest.mark.parametrize("name", ["nanvar", "nanstd", "var", "std"])
+def test_differences_from_the_mean_are_of_the_dtype_that_numpy_has(name):
+    a = np.linspace(0, 1.7, 24, dtype="f4").reshape(4, 6)
+    assert_matches(name, a, axis=1, dtype="d", rtol=1e-14)
+    assert_matches(name, a, axis=1, dtype="d", mean=np.full((4, 1), 0.3), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", ["sum", "prod", "nansum", "nanprod", "mean"])

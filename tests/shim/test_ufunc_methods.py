@@ -259,3 +259,22 @@ def test_what_a_reduction_over_one_element_gives_is_fresh(dtype):
         a = to_shim(np.ones((2, 1), dtype))
         r = getattr(shim, name).reduce(a, axis=1)
         assert not shim.may_share_memory(a, r), name
+
+
+@pytest.mark.parametrize("name", ["logical_xor.accumulate", "subtract.reduce", "gcd.accumulate"])
+def test_many_steps_run_in_numpy(name):
+    x = sample("l", (200,), 1)
+    ufunc, _, method = name.partition(".")
+    before = shim.in_numpy.copy()
+    with shim.strict(False):
+        found = getattr(getattr(shim, ufunc), method)(to_shim(x))
+    assert_same(found, getattr(getattr(np, ufunc), method)(x), rtol=0)
+    assert [label for label, _ in shim.in_numpy - before] == [name]
+
+
+def test_many_steps_keep_gradients():
+    t = torch.linspace(0, 1, 50, dtype=torch.float64, requires_grad=True)
+    shim.subtract.accumulate(shim.from_tensor(t))[-1]._t.backward()
+    assert t.grad.tolist() == [1.0] + [-1.0] * 49
+    many = torch.func.vmap(lambda r: shim.gcd.accumulate(shim.from_tensor(r))._t)
+    assert many(torch.full((2, 40), 6)).tolist() == [[6] * 40] * 2

@@ -535,6 +535,20 @@ def viewing(r: Array, base: Array, via: tuple) -> Array:
     return r
 
 
+def _refusing(name: str) -> Callable[[Array, Any], None]:
+    """The setter of an attribute that NumPy's arrays have only to be read."""
+
+    def refuse(array: Array, value: Any) -> None:
+        kind = "generic" if array._is_scalar() else "ndarray"
+        raise AttributeError(f"attribute '{name}' of 'numpy.{kind}' objects is not writable")
+
+    return refuse
+
+
+for _name in ("ndim", "size", "itemsize", "nbytes", "T", "mT", "base", "flags"):
+    setattr(Array, _name, getattr(Array, _name).setter(_refusing(_name)))
+
+
 def read(x: Any) -> Any:
     """Arguments with array-likes of the user's read: their `__array__` may give a stand-in."""
     return mapped(x, _of_array_like)
