@@ -112,6 +112,7 @@ class Entry:
         self.texts: dict[str, tuple] = {}  # where those are found that are constants
         self.lengths: dict[str, int] = {}
         self._prefers_lists = False
+        self.again = False  # whether something became known that was needed earlier
 
     # Values from outside
 

@@ -18,7 +18,17 @@ from .records import spread
 from .text import compared, is_char, is_text
 from .text import joined as joined_texts
 from .unions import binary
-from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
+from .values import (
+    Arr,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Tup,
+    Unreadable,
+    Value,
+    shown,
+)
 
 
 def _of_text(r: Reader, op: str, a: Value, b: Value) -> Value:
@@ -67,4 +77,4 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
         return Tup(a.items * int(b.value), a.made)
     if isinstance(a, Known) and isinstance(b, Known) and op == "Mod":
         raise Unreadable("text")
-    raise Unreadable(f"{op} of these values")
+    raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")

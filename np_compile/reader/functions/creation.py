@@ -11,7 +11,9 @@ from ..index import assign, element, store_text, view
 from ..lists import allocated, each, list_method, made_list, put
 from ..nest import (
     alloc,
-    in_c_order,
+    axes_in_memory,
+    copy_of,
+    in_order,
     lazy,
     loops,
     materialized,
@@ -47,14 +49,17 @@ from .operands import (
 )
 
 
-def filled(r: Reader, rep: str, dims: Sequence[Num], text: str | None) -> Arr:
-    """A new array of one value; of anything, without."""
+def filled(
+    r: Reader, rep: str, dims: Sequence[Num], text: str | None, order: Sequence[int] = ()
+) -> Arr:
+    """A new array of one value; of anything, without. order: of its axes in memory."""
+    dims = [dims[k] for k in order] if order else dims
     zero = text is not None and text in ("0", "0L", "0.0", "0x0.0p+0", "0x0.0p+0f", "0U", "0UL")
     made = alloc(r, rep, dims, zero)
     if text is not None and not zero:
         with loops(r, made.dims) as index:
             write(r, made, index, text)
-    return made
+    return in_order(made, order)
 
 
 def _of_value(value: int) -> Callable:
@@ -72,7 +77,9 @@ def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
     return alloc(r, rep_or(dtype), extents_of(r, shape))
 
 
-def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
+def _full(
+    r: Reader, shape: Value, value: Value, dtype: Value | None = None, order: Sequence[int] = ()
+) -> Value:
     if not isinstance(value, Num):
         raise Unreadable("np.full of an array")
     if is_none(dtype):
@@ -88,6 +95,7 @@ def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> 
         rep,
         extents_of(r, shape),
         named_numbers(r, Num(store_text(r, value, rep), rep, value.kinds)).text,
+        order,
     )
 
 
@@ -96,12 +104,12 @@ def _like(value: int | None) -> Callable:
         a = as_operand(r, a)
         if isinstance(a, Num):
             raise Unreadable("a number's like")
-        in_c_order(r, a)
+        order = axes_in_memory(r, a)
         rep = rep_or(dtype, a.dtype)
         text = None if value is None else str(value)
         if rep in PARTS and value:
             text = f"({rep}){{{value}, 0}}"
-        return filled(r, rep, a.dims, text)
+        return filled(r, rep, a.dims, text, order)
 
     return make
 
@@ -109,9 +117,8 @@ def _like(value: int | None) -> Callable:
 def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
     if not isinstance(a, (Arr, Lazy)):
         raise Unreadable("np.full_like of this")
-    in_c_order(r, a)
     kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
-    return _full(r, Tup(a.dims), value, kind)
+    return _full(r, Tup(a.dims), value, kind, axes_in_memory(r, a))
 
 
 def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
@@ -179,9 +186,7 @@ def copied(r: Reader, x: Value, order: Value | None = None) -> Value:
 
 
 def _np_copy(r: Reader, x: Value) -> Value:
-    if isinstance(x, Arr):
-        in_c_order(r, x)
-    return copied(r, x)
+    return copy_of(r, x, lazy(x)) if isinstance(x, Arr) else copied(r, x)
 
 
 def _fill(r: Reader, x: Value, value: Value) -> Value:
