@@ -246,6 +246,8 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return Partial(args[0], tuple(held), {k: kept(r, x) for k, x in kwargs.items()})
     if f is super and not args and not kwargs:
         return _super(r)
+    if f is globals and not args and not kwargs:
+        return r.entry.namespace(r.frame.function)
     if disallowed.is_function(f):
         raise Unreadable(disallowed.why(str(getattr(f, "__qualname__", f))))
     if isinstance(f, np.ufunc):
