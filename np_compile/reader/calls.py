@@ -100,7 +100,7 @@ def call(r: Reader, node: ast.Call) -> Value:
         r.restore(saved)
     args: list[Value] = []
     for a in node.args:
-        is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque))
+        is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque, np.fromiter))
         if isinstance(a, ast.Call) and f in TAKES_ALL and is_taken:
             if _of_generator(r, a):
                 given = _all_of(r, _listed(r, a, f is dict and len(node.args) == 1))
@@ -132,7 +132,9 @@ def call(r: Reader, node: ast.Call) -> Value:
 
 # What takes everything of an iterator, in its order, before anything else happens; `any` and `all`
 # may stop before.
-TAKES_ALL = frozenset((sum, min, max, list, tuple, sorted, set, frozenset, dict, deque))
+TAKES_ALL = frozenset(
+    (sum, min, max, list, tuple, sorted, set, frozenset, dict, deque, np.fromiter)
+)
 
 
 def _by_names(r: Reader, x: Value, others: dict[str, Value]) -> dict[str, Value]:

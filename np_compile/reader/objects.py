@@ -338,6 +338,9 @@ def attribute(r: Reader, owner: Made | Begun, name: str) -> Value:
             value = r.frames[0].env[key]
             if isinstance(value, Conflict):
                 raise Unreadable(f"the attribute {name!r}: {value.why}")
+            if isinstance(value, Maybe):
+                r.leave_if(f"!{value.flag}", f"there is no attribute {name!r} yet")
+                return value.value
             return value
     elif name in layout(r, kind).of:
         return _read(r, owner, name)

@@ -151,6 +151,10 @@ class Variable:
             return [name for v in self.items for name in v.buffers()]
         return self.inner.buffers() if isinstance(self.of, Flagged) else []
 
+    def flags(self) -> list[str]:
+        """The C variable that says whether there is a value."""
+        return [self._parts[0]] if isinstance(self.of, Flagged) else []
+
     def load(self, r: Reader) -> Value:
         """Its value, under C names that stay."""
         x = self.of

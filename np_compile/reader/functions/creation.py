@@ -30,12 +30,15 @@ from ..values import (
     Arr,
     Known,
     Lazy,
+    Lst,
     Num,
+    Range,
     Tup,
     Unreadable,
     Value,
     is_none,
     python,
+    shown,
 )
 from .operands import (
     arange,
@@ -161,6 +164,24 @@ def _array(r: Reader, x: Value, dtype: Value | None = None, copy: Value | None =
     return array_of(r, x, dtype)
 
 
+def _from_items(r: Reader, x: Value, dtype: Value, count: Value | None = None) -> Value:
+    """`np.fromiter`, of what is taken all; another number of items leaves."""
+    is_row = isinstance(x, Range) or (isinstance(x, (Arr, Lazy)) and x.ndim == 1)
+    numbers = x.items if isinstance(x, Tup) else (x.of,) if isinstance(x, Lst) else ()
+    if isinstance(x, Lst) and x.of is None:
+        made = alloc(r, rep_or(dtype), [python(0)])
+    elif is_row or (numbers and all(isinstance(y, Num) for y in numbers)):
+        made = array_of(r, x, dtype)
+    else:
+        raise Unreadable(f"np.fromiter of {shown(x)}")
+    if count is not None:
+        if not isinstance(count, Num) or not count.is_int:
+            raise Unreadable("np.fromiter with this count")
+        wrong = f"{count.text} != -1 && {count.text} != {made.dims[0].text}"
+        r.leave_if(wrong, "np.fromiter of another number of items")
+    return made
+
+
 def _asarray(r: Reader, x: Value, dtype: Value | None = None) -> Value:
     if isinstance(x, Arr) and (is_none(dtype) or rep_or(dtype) == x.rep):
         return x
@@ -233,6 +254,7 @@ TABLE: dict[Any, Callable] = {
     np.full_like: _full_like, np.arange: arange, np.linspace: _linspace, np.eye: _eye,
     np.identity: _eye, np.array: _array, np.asarray: _asarray, np.asanyarray: _asarray,
     np.ascontiguousarray: _ascontiguous, np.copy: _np_copy,
+    np.fromiter: _from_items,
     np.dtype: lambda r, x: Known(dtype_of(x)),
 }  # fmt: skip
 
