@@ -376,6 +376,8 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
             raise Unreadable("a list is changed in place")
         list_method(r, old, "extend", [new], {})
         return
+    if isinstance(old, Table):
+        raise Unreadable(f"{shown(old)} is changed in place")
     if objects.class_of(old):
         r.hoisted = True
         made = objects.special(r, old, f"__i{NAMES[op]}__", new)

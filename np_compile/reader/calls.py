@@ -24,6 +24,7 @@ from . import (
     named_items,
     outside,
     recursion,
+    sets,
     small,
     source,
     text,
@@ -471,7 +472,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Lst):
         return list_method(r, owner, name, args, kwargs)
     if isinstance(owner, Table):
-        return _applied(r, table_method(owner, name), [owner, *args], kwargs)
+        own = sets.METHODS.get(name) if sets.is_set(owner) else None
+        return _applied(r, own or table_method(owner, name), [owner, *args], kwargs)
     if isinstance(owner, twister.Twister):
         f = twister.by_source(name)
         if f is not None:

@@ -389,7 +389,7 @@ def _changing(node: ast.AST) -> frozenset[str] | None:
     """The names whose items an expression asks for, or the expressions of a statement itself; None
     where more in them may change something."""
     found: set[str] = set()
-    parts = [node.target] if isinstance(node, ast.AugAssign) else []
+    parts: list[ast.expr] = [node.target] if isinstance(node, ast.AugAssign) else []
     parts += [node] if isinstance(node, ast.expr) else _operands(node)
     for x in (x for part in parts for x in walk(part)):
         if isinstance(x, ast.Subscript):

@@ -6,7 +6,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import members
+from . import members, sets
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
@@ -24,6 +24,7 @@ from .values import (
     Lazy,
     Lst,
     Num,
+    Table,
     Tup,
     Unreadable,
     Value,
@@ -66,6 +67,8 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
         return ufunc(r, name, [a, b])
     if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
         a, b = b, a
+    if isinstance(a, Table) and isinstance(b, Table) and sets.is_set(a) and sets.is_set(b):
+        return sets.combined(r, op, a, b)
     is_list = isinstance(a, (Lst, Tup)) and a.made is list
     if is_list and op == "Mult" and isinstance(b, Num) and b.is_int:
         return repeated(r, a, b)

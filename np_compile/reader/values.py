@@ -344,6 +344,10 @@ class Table(Items):
     factory: Any = None
 
 
+class Loose(Table):
+    """A set of which it is not known in which order Python has it (`sets.py`)."""
+
+
 class Made(Items):
     """An object of a user's class that was made here (`objects.py`). made: the class."""
 
