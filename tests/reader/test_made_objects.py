@@ -788,13 +788,14 @@ class Sometimes:
 def set_on_one_way(x):
     s, made = 0.0, []
     for i in range(len(x)):
-        o = Sometimes(i, x)
+        k = i * 4 % 9
+        o = Sometimes(k, x)
         s += o.n
         made.append(o)
-        if i > 2:
+        if k > 2:
             s += o.extra
-        if i == 4:
-            s += o.row[i]
+        if k == 4:
+            s += o.row[k % len(x)]
     return s, made
 
 
