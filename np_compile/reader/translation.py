@@ -33,7 +33,7 @@ from .leaving import leaving, returning
 from .linear import Linear
 from .nest import FEW
 from .operators import operate
-from .read import Again, Frame, Grammar, Leave, Reader
+from .read import Again, Frame, Grammar, Leave, OutOfTime, Reader
 from .recursion import Called, taken
 from .source import may_loop, own_names
 from .stack import settle
@@ -140,6 +140,11 @@ def read(
             made = Refused(str(e), e.node.lineno, 0)
         except (Unreadable, Unfit) as e:
             made = Refused(str(e), node.lineno, 0)
+        except OutOfTime:
+            raise
+        except Exception:
+            if not entry.again:  # what comes behind what became known may contradict it
+                raise
         if entry.again:
             continue
         if r.puzzling - effectful:
