@@ -56,6 +56,7 @@ from .values import (
     Unreadable,
     Value,
     item_name,
+    shown,
 )
 from .variables import as_lists
 from .walk import walk
@@ -210,7 +211,7 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
         if isinstance(owner, Made):
             return objects.set_attribute(r, owner, node.attr, value)
         if not isinstance(owner, Obj):
-            raise Unreadable("an attribute of this is set")
+            raise Unreadable(f"an attribute of {shown(owner)} is set")
         return lambda: _set_attribute(r, owner, node.attr, value)
     if isinstance(node, ast.Subscript):
         owner = certain(r, operand(r, node.value))
@@ -227,11 +228,11 @@ def target(r: Reader, node: ast.expr, value: Value, alone: bool = True) -> Calla
             commit = _item_assigned(r, owner, items, value, alone)
             return lambda: _changing(r, owner, commit)
         if not isinstance(owner, Arr):
-            raise Unreadable("an item of this is set")
+            raise Unreadable(f"an item of {shown(owner)} is set")
         if isinstance(value, (Tup, Lst)):  # its numbers have to fit
             value = array_of(r, value, Known(owner.dtype))
         if not isinstance(value, (Arr, Lazy, Num)):
-            raise Unreadable("this is stored in an array")
+            raise Unreadable(f"{shown(value)} is stored in an array")
         commit = index.assign(r, owner, items, value)
         return lambda: _changing(r, owner, commit)
     raise Unreadable(f"{type(node).__name__} as a target")
@@ -246,7 +247,7 @@ def _set_item(r: Reader, owner: Value, items: list[Any], value: Value) -> None:
     """Of an object of the user's."""
     r.hoisted = True
     if objects.special(r, owner, "__setitem__", _key(items), value) is None:
-        raise Unreadable("an item of this is set")
+        raise Unreadable(f"an item of {shown(owner)} is set")
 
 
 def _item_assigned(
@@ -281,7 +282,7 @@ def deleted(r: Reader, node: ast.Delete) -> None:
     elif isinstance(owner, Lst):
         without_item(r, owner, items)
     else:
-        raise Unreadable("an item of this is deleted")
+        raise Unreadable(f"an item of {shown(owner)} is deleted")
 
 
 def bind(r: Reader, name: str, value: Value) -> None:
@@ -350,7 +351,7 @@ def augmented(r: Reader, node: ast.AugAssign) -> None:
         old = expression(r, ast.copy_location(ast.Attribute(t.value, t.attr, ast.Load()), t))
         owner = expression(r, t.value)
         if not isinstance(owner, (Obj, Made)):
-            raise Unreadable("an attribute of this is set")
+            raise Unreadable(f"an attribute of {shown(owner)} is set")
         new = expression(r, node.value)
         _augmented(r, op, old, new, lambda x: _set_attribute(r, owner, t.attr, x))
     elif isinstance(t, ast.Subscript):
@@ -375,6 +376,8 @@ def _augmented(r: Reader, op: str, old: Value, new: Value, store: Callable[[Valu
             raise Unreadable("a list is changed in place")
         list_method(r, old, "extend", [new], {})
         return
+    if isinstance(old, Table):
+        raise Unreadable(f"{shown(old)} is changed in place")
     if objects.class_of(old):
         r.hoisted = True
         made = objects.special(r, old, f"__i{NAMES[op]}__", new)
@@ -430,7 +433,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         r.hoisted = True
         found = objects.special(r, owner, "__getitem__", _key(items))
         if found is None:
-            raise Unreadable("an item of this is changed")
+            raise Unreadable(f"an item of {shown(owner)} is changed")
         old = kept(r, certain(r, found))
         new = expression(r, node.value)
         _augmented(r, op, old, new, lambda x: _set_item(r, owner, items, x))
@@ -450,7 +453,7 @@ def _augment_item(r: Reader, op: str, owner: Value, items: list[Any], node: ast.
         _changing(r, owner, commit)
         return
     if not isinstance(owner, Arr):
-        raise Unreadable("an item of this is changed")
+        raise Unreadable(f"an item of {shown(owner)} is changed")
     if index.is_advanced(items):
         if any(isinstance(x, Lazy) for x in items):
             items = [materialized(r, x) if isinstance(x, Lazy) else x for x in items]

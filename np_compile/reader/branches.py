@@ -27,6 +27,7 @@ from .values import (
     Rng,
     Unreadable,
     Value,
+    one_or_another,
     python,
 )
 from .variables import Variable, join
@@ -146,7 +147,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
         return a
     of = join(a, b, r)
     if not isinstance(of, (Num, Arr, Aggregate, Items, OrNone)):
-        raise Unreadable("a choice of values of different types")
+        raise Unreadable(f"a choice: {one_or_another(a, b)}")
     v = Variable(r, "chosen", of)
     for line in v.declare:
         r.line(line)

@@ -58,6 +58,7 @@ from .values import (
     Value,
     is_none,
     python,
+    shown,
 )
 
 
@@ -69,7 +70,7 @@ def _abs(r: Reader, x: Value) -> Value:
     if isinstance(x, (Made, Obj)) and (made := special(r, x, "__abs__")) is not None:
         return made
     if not isinstance(x, Num):
-        raise Unreadable("abs of this")
+        raise Unreadable(f"abs of {shown(x)}")
     if x.value is not None:
         return python(abs(x.value))
     if wide.is_wide(x):
@@ -184,7 +185,7 @@ def _sum(r: Reader, x: Value, start: Value | None = None) -> Value:
             with loops(r, [n], vector="") as index:
                 total.add(f"{v.data}[{index[0]}]")
             return r.number(total.text(), "f64", (x.kind,))
-    raise Unreadable("sum of this")
+    raise Unreadable(f"sum of {shown(x)}")
 
 
 def _sum_of_items(r: Reader, items: Sequence[Value], total: Value) -> Value:
@@ -287,7 +288,7 @@ def _len(r: Reader, x: Value) -> Value:
         return range_length(r, x)
     if isinstance(x, Known) and isinstance(x.value, (str, tuple, list, dict)):
         return python(len(x.value))
-    raise Unreadable("len of this")
+    raise Unreadable(f"len of {shown(x)}")
 
 
 def _range(r: Reader, *args: Value) -> Value:

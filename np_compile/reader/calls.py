@@ -24,6 +24,7 @@ from . import (
     named_items,
     outside,
     recursion,
+    sets,
     small,
     source,
     text,
@@ -100,7 +101,7 @@ def call(r: Reader, node: ast.Call) -> Value:
         r.restore(saved)
     args: list[Value] = []
     for a in node.args:
-        is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque))
+        is_taken = len(node.args) == 1 or (a is node.args[0] and f in (sum, deque, np.fromiter))
         if isinstance(a, ast.Call) and f in TAKES_ALL and is_taken:
             if _of_generator(r, a):
                 given = _all_of(r, _listed(r, a, f is dict and len(node.args) == 1))
@@ -132,7 +133,9 @@ def call(r: Reader, node: ast.Call) -> Value:
 
 # What takes everything of an iterator, in its order, before anything else happens; `any` and `all`
 # may stop before.
-TAKES_ALL = frozenset((sum, min, max, list, tuple, sorted, set, frozenset, dict, deque))
+TAKES_ALL = frozenset(
+    (sum, min, max, list, tuple, sorted, set, frozenset, dict, deque, np.fromiter)
+)
 
 
 def _by_names(r: Reader, x: Value, others: dict[str, Value]) -> dict[str, Value]:
@@ -246,6 +249,8 @@ def called(r: Reader, function: Value, args: list[Value], kwargs: dict[str, Valu
         return Partial(args[0], tuple(held), {k: kept(r, x) for k, x in kwargs.items()})
     if f is super and not args and not kwargs:
         return _super(r)
+    if f is globals and not args and not kwargs:
+        return r.entry.namespace(r.frame.function)
     if disallowed.is_function(f):
         raise Unreadable(disallowed.why(str(getattr(f, "__qualname__", f))))
     if isinstance(f, np.ufunc):
@@ -467,7 +472,8 @@ def _method(r: Reader, bound: Bound, args: list[Value], kwargs: dict[str, Value]
     if isinstance(owner, Lst):
         return list_method(r, owner, name, args, kwargs)
     if isinstance(owner, Table):
-        return _applied(r, table_method(owner, name), [owner, *args], kwargs)
+        own = sets.METHODS.get(name) if sets.is_set(owner) else None
+        return _applied(r, own or table_method(owner, name), [owner, *args], kwargs)
     if isinstance(owner, twister.Twister):
         f = twister.by_source(name)
         if f is not None:

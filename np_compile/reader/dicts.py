@@ -472,7 +472,8 @@ def _set_default(r: Reader, t: Table, key: Value, default: Value) -> Value:
     return held(r, place_of(r, t, at).items[2])
 
 
-def _add(r: Reader, t: Table, x: Value) -> Value:
+def put_in(r: Reader, t: Table, x: Value) -> Value:
+    """`t.add(x)` of a set."""
     _stored(r, t, x)()
     r.changed(t.roots)
     return Known(None)
@@ -488,7 +489,7 @@ def _clear(r: Reader, t: Table) -> Value:
 
 
 _METHODS: dict[tuple[type | None, str], Callable] = {
-    (dict, "get"): _get, (dict, "setdefault"): _set_default, (set, "add"): _add,
+    (dict, "get"): _get, (dict, "setdefault"): _set_default, (set, "add"): put_in,
     (dict, "pop"): _pop, (dict, "popitem"): _pop_item,
     (Counter, "update"): _count, (Counter, "most_common"): _most_common,
     (None, "clear"): _clear, (dict, "copy"): copied,

@@ -112,6 +112,7 @@ class Entry:
         self.texts: dict[str, tuple] = {}  # where those are found that are constants
         self.lengths: dict[str, int] = {}
         self._prefers_lists = False
+        self.again = False  # whether something became known that was needed earlier
 
     # Values from outside
 
@@ -410,6 +411,9 @@ class Entry:
                 raise Unreadable(f"the name {name!r} has no value") from None
         elif name in f.__globals__:
             path, x = ("global", f, name), f.__globals__[name]
+            item = f"[{name!r}]"
+            if f"@{_names_of(f)}.{item}" in self.attributes or _set_as_item(path) in r.memory:
+                return r.grammar.attribute(r, self.namespace(f), item)  # type: ignore[no-any-return]
         else:
             builtins = f.__builtins__
             if name not in builtins:
@@ -422,6 +426,14 @@ class Entry:
             except Unfit as e:
                 raise Unreadable(f"{name!r}: {e}") from None
         return self._outer[key]
+
+    def namespace(self, f: Any) -> Obj:
+        """The dict of a function's global names, as `globals()` gives it."""
+        name = _names_of(f)
+        if name not in self.paths:
+            self.paths[name] = "function", f, "__globals__"
+            self.watch(self.paths[name], f.__globals__)
+        return Obj(name, dict)
 
     def of_module(self, r: Reader, module: types.ModuleType, name: str) -> Value:
         """An attribute of a module."""
@@ -536,7 +548,12 @@ class Entry:
             or hasattr(getattr(kind, name, None), "__set__")
         ):
             raise Unreadable(f"the attribute {name!r} is set by code of its own")
-        key = f"@{owner.path}.{name}"
+        key, path = f"@{owner.path}.{name}", self.paths[owner.path]
+        if kind is dict and path[-1] == "__globals__":
+            of = "global", path[1], ast.literal_eval(name)[0]
+            if ("global", id(path[1].__globals__), of[2]) in self._outer:  # it was read as a name
+                r.memory[_set_as_item(of)] = {}
+                raise Again
         if key not in self.attributes and self._is_set_first(r, owner, name):
             self.attributes[key] = Known(None)
             self.unset[key] = ("attribute", *self.paths[owner.path], name)
@@ -610,6 +627,16 @@ class Entry:
         if id(node) not in self._live:
             self._live[id(node)] = live_names(node)
         return self._live[id(node)]
+
+
+def _names_of(f: Any) -> str:
+    """How the dict of a function's global names is called."""
+    return f"global/<names at {id(f.__globals__):#x}>/"
+
+
+def _set_as_item(path: tuple) -> tuple:
+    """What notes of a global name that it is set as an item of `globals()`."""
+    return "global", id(path[1].__globals__), path[2]
 
 
 def _whole(path: tuple) -> tuple:

@@ -22,6 +22,7 @@ from .values import (
     Flagged,
     Items,
     Known,
+    Loose,
     Lst,
     Made,
     MadeRng,
@@ -163,6 +164,8 @@ first_row = operator.itemgetter(0)  # makes a record of the rows of a list
 
 def _maker(x: Items) -> Any:
     """What makes Python's object of a list of the items."""
+    if isinstance(x, Loose):
+        raise Unreadable("a set of which Python has not told the order")
     if isinstance(x, Table):
         return maker(x)
     if isinstance(x, Lst) and x.maxlen is not None:

@@ -49,6 +49,7 @@ from .values import (
     char,
     letters,
     python,
+    shown,
 )
 from .walk import walk
 
@@ -269,7 +270,7 @@ def _unary(r: Reader, node: ast.UnaryOp) -> Value:
         return unary(r, op, condition_of(r, x))
     if (made := objects.special(r, x, objects.UNARY[op])) is not None:
         return made
-    raise Unreadable(f"{op} of this")
+    raise Unreadable(f"{op} of {shown(x)}")
 
 
 def _binary(r: Reader, node: ast.BinOp) -> Value:
@@ -439,7 +440,7 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         return found if wanted else unary(r, "Not", found)
     if (made := objects.special(r, b, "__contains__", a)) is not None:
         return condition_of(r, made) if wanted else unary(r, "Not", condition_of(r, made))
-    raise Unreadable("`in` of these values")
+    raise Unreadable(f"{shown(a)} in {shown(b)}")
 
 
 def condition(r: Reader, node: ast.AST) -> Num:

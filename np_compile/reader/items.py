@@ -37,6 +37,7 @@ from .values import (
     Unreadable,
     Value,
     python,
+    shown,
 )
 from .variables import Variable, join
 
@@ -135,7 +136,7 @@ def apart(r: Reader, x: Value, count: int | None = None) -> list[Value]:
     if isinstance(x, Lst) and x.made is list and count is not None:
         _has_length(r, length(r, x), count)
         return [list_item(r, x, [python(k)]) for k in range(count)]
-    raise Unreadable("this is unpacked")
+    raise Unreadable(f"{shown(x)} is unpacked")
 
 
 def columns(r: Reader, rows: Value, count: int) -> Tup:

@@ -18,11 +18,12 @@ TRIES = 200  # forms that it looks at: what follows, follows within some dozen
 class Linear:
     """const + sum of coefficient * name; immutable."""
 
-    __slots__ = ("const", "terms")
+    __slots__ = ("_key", "const", "terms")
 
     def __init__(self, const: int = 0, terms: Mapping[str, int] | None = None):
         self.const = const
         self.terms = {k: c for k, c in terms.items() if c} if terms else {}
+        self._key: int | None = None
 
     def __add__(self, other: Linear | int) -> Linear:
         return self.plus(other, 1)
@@ -55,7 +56,14 @@ class Linear:
         return isinstance(other, Linear) and self.const == other.const and self.terms == other.terms
 
     def __hash__(self) -> int:
-        return hash((self.const, frozenset(self.terms.items())))
+        return hash(self.key)
+
+    @property
+    def key(self) -> int:
+        """What equal forms have in common, itself linear: of a sum it is the sum of theirs."""
+        if self._key is None:
+            self._key = self.const + sum([c * hash(name) for name, c in self.terms.items()])
+        return self._key
 
     @property
     def constant(self) -> int | None:
@@ -70,7 +78,7 @@ class Linear:
 def _linear(const: int, terms: dict[str, int]) -> Linear:
     """One of terms without zeros, which nobody changes."""
     made = Linear.__new__(Linear)
-    made.const, made.terms = const, terms
+    made.const, made.terms, made._key = const, terms, None
     return made
 
 
@@ -142,35 +150,47 @@ class Facts:
         return low, high
 
     def proves(self, x: Linear) -> bool:
-        """Whether x >= 0 follows from what is known, by few facts: the shortest proof first."""
-        if self.bounds(x)[0] >= 0:
+        """Whether x >= 0 follows from what is known, by few facts: the shortest proof first. Of a
+        form to be looked at nothing but what a fact changes is computed: these are most of the time
+        that reading takes."""
+        least = self.bounds(x)[0]
+        if least >= 0:
             return True
-        seen, forms, tries = {x}, [x], 0  # the ways to a form by the same facts are many
+        # Each form with its key and its least value by ranges; the ways to one are many.
+        seen, forms, tries, ranges = {x.key}, [(x, x.key, least)], 0, self.ranges
         for _ in range(DEPTH):
-            found: list[Linear] = []
-            for form in forms:
-                for y in self._below(form):
+            found: list[tuple[Linear, int, int]] = []
+            for form, key, low in forms:
+                terms = form.terms
+                for fact, factor in self._below(form):
                     tries += 1
                     if tries > TRIES:
                         return False
-                    if y in seen:
+                    of = key - factor * fact.key
+                    if of in seen:
                         continue
-                    if self.bounds(y)[0] >= 0:
+                    least = low - factor * fact.const
+                    for name, d in fact.terms.items():
+                        a, b = ranges[name]
+                        old = terms.get(name, 0)
+                        new = old - factor * d
+                        least += new * (a if new > 0 else b) - old * (a if old > 0 else b)
+                    if least >= 0:
                         return True
-                    seen.add(y)
-                    found.append(y)
+                    seen.add(of)
+                    found.append((form.plus(fact, -factor), of, least))
             forms = found
         return False
 
-    def _below(self, x: Linear) -> Iterator[Linear]:
-        """Forms that x is at least: the name that came last is taken out, by a fact that has it
-        with the same sign."""
+    def _below(self, x: Linear) -> Iterator[tuple[Linear, int]]:
+        """Facts and how many times each: without them, x is a form that it is at least. The name
+        that came last is taken out first, by a fact that has it with the same sign."""
         for name in sorted(x.terms, key=lambda k: -self.number[k]):
             c = x.terms[name]
             for fact in reversed(self._mentions.get(name, ())):
                 d = fact.terms[name]
                 if (c > 0) == (d > 0) and c % d == 0:
-                    yield x.plus(fact, -(c // d))
+                    yield fact, c // d
 
     def same(self, a: Linear, b: Linear) -> bool:
         """Whether a == b follows."""

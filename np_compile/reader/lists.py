@@ -44,8 +44,9 @@ from .values import (
     Value,
     letters,
     python,
+    shown,
 )
-from .variables import Variable, item_type, join, made_anew, same_type, shared
+from .variables import Variable, item_type, join, learned, made_anew, same_type, shared
 
 _WORDS = {"f64": "f", "f32": "f", "Buf *": "p", "void *": "p", "c128": ""}
 _MOST = 60  # words of an item
@@ -191,7 +192,10 @@ def admit(r: Reader, a: Items, x: Value) -> Value:
         of = item_type(of)
     if not a.sites:
         raise Unreadable(f"an item of another type in a {a.made.__name__}")
-    made_anew(r, a, of)
+    if isinstance(a, Rec):
+        made_anew(r, a, of)
+    learned(r, a, of)
+    return as_item(r, x, of)
 
 
 def as_item(r: Reader, x: Value, of: Value) -> Value:
@@ -248,7 +252,7 @@ def list_of(r: Reader, x: Value, made: type = list) -> Value:
         n = x.dims[0]
         at = lambda r, k: element(r, x, place(x, [k.text]))  # noqa: E731
     else:
-        raise Unreadable("a list of this")
+        raise Unreadable(f"a list of {shown(x)}")
     of = Num("", x.rep, (x.kind,)) if isinstance(x, Arr) else Num("", "i64", ("int",))
     result = allocated(r, of, n, site, made)
     with each(r, n) as k:
@@ -542,6 +546,7 @@ def _extend(r: Reader, a: Lst, values: Value) -> Value:
     if a.of != values.of:
         with r.elsewhere([]):
             admit(r, a, place_of(r, values, "0").load(r))
+    if a.of != values.of:
         raise Unreadable("a list that is extended by items of another type")
     n = length(r, values)
     r.leave_if(f"room_for({a.buf}, {n.text})", "no memory")

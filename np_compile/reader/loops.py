@@ -36,10 +36,12 @@ from .values import (
     Items,
     Known,
     Maybe,
+    NotYet,
     Num,
     Tup,
     Unreadable,
     Value,
+    one_or_another,
 )
 from .variables import Variable, as_type, is_same, join, same_type, stored
 from .walk import walk
@@ -110,6 +112,7 @@ class _For:
     """The head of a `for` loop over values that are counted."""
 
     always = False
+    unknown = None
 
     def __init__(self, r: Reader, node: ast.For, values: Run):
         self._values, self._node = values, node
@@ -186,7 +189,7 @@ class _For:
 
 
 class _While:
-    """The head of a `while` loop."""
+    """The head of a `while` loop. unknown: why its test has no meaning yet."""
 
     steady: tuple[Items, ...] = ()
     counter = n = tiles = None
@@ -195,6 +198,7 @@ class _While:
     def __init__(self, node: ast.While):
         self._node = node
         self.always = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        self.unknown: NotYet | None = None
 
     def around(
         self, r: Reader, body: list, low: str, high: str, many: int, breaks: list[list]
@@ -214,11 +218,18 @@ class _While:
 
     def begin(self, r: Reader) -> None:
         """The test; what it is where it is true is known in the body."""
+        self.unknown = None
         if self.always:
             return
+        saved = r.save()
         r.frame.path[-1] = ("while", self._node, "test")
-        with r.at_statement():
-            test = condition(r, self._node.test)
+        try:
+            with r.at_statement():
+                test = condition(r, self._node.test)
+        except NotYet as e:  # of what the body gives a name, say: it is read first
+            r.restore(saved)
+            self.unknown = e
+            return
         r.frame.path[-1] = self.step(r)
         if test.value is True:
             return
@@ -295,6 +306,8 @@ def _attempt(
     frame.dead = False
     if _outgrown(r, node, carried, entry, state, memory):
         return False
+    if header.unknown is not None:
+        raise header.unknown
     fresh = _new_names(r, node, entry, state, memory)
     carried |= fresh
     if not _stores(r, carried, entry, state, memory):
@@ -429,7 +442,7 @@ def _carried(
                 memory[key] = of = as_type(of, keep=True)
                 carried[key] = Variable(r, name, of)
             elif known is not None:
-                envs[which][name] = Conflict("it is one or another")
+                envs[which][name] = Conflict(one_or_another(x, known))
     for key, known in memory.items():  # names that get their first value in the loop
         if key[1] not in before[key[0]] and isinstance(known, Maybe):
             carried[key] = Variable(r, key[1], known)

@@ -7,6 +7,7 @@ result is made in memory of its own first.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -487,17 +488,50 @@ def pointwise(
     )
 
 
-def in_c_order(r: Reader, x: Arr | Lazy) -> None:
-    """Leave where NumPy would give a copy of the array another order than C's."""
+def axes_in_memory(r: Reader, x: Arr | Lazy) -> list[int]:
+    """The axes of an array like this one, from the one with the largest steps on (`order="K"`);
+    leaves where another call's are in another order."""
+    order = list(range(x.ndim))
     if not isinstance(x, Arr) or x.ordered or x.ndim < 2:
-        return
-    unlike = [f"{x.strides[-1].text} < 1"]
-    known = [r.entry.at(s.lin) for s in x.strides]
-    for k in range(x.ndim - 1):
-        if known[k] < known[k + 1]:
-            raise Unreadable("the like of an array that is not in C order")
-        unlike.append(f"{x.strides[k].text} < {x.strides[k + 1].text} * {x.dims[k + 1].text}")
-    r.leave_if(" || ".join(unlike), "the like of an array that is not in C order")
+        return order
+    order.sort(key=lambda k: -abs(r.entry.at(x.strides[k].lin)))
+    unlike = []
+    for a, b in itertools.pairwise(order):
+        steps = [x.strides[k] for k in (a, b)]
+        if steps[0].value is None or steps[1].value is None:
+            left, right = (f"__builtin_labs({s.text})" for s in steps)
+            unlike.append(f"{left} {'<' if a < b else '<='} {right}")
+    if order != sorted(order):  # to NumPy steps along axes of one item say nothing
+        few = [d for d in x.dims if d.low < 2]
+        if any(d.value is not None for d in few):
+            raise Unreadable("the like of an array in another order than C's, with an axis of one")
+        unlike += [f"{d.text} < 2" for d in few]
+    if unlike:
+        r.leave_if(" || ".join(unlike), "an array whose axes are in another order in memory")
+    return order
+
+
+def in_order(a: Arr, order: Sequence[int]) -> Arr:
+    """A new array with its axes where they belong: those that it has are in this order."""
+    if list(order) == sorted(order):
+        return a
+    at = [order.index(k) for k in range(a.ndim)]
+    return replace(
+        a, dims=tuple(a.dims[k] for k in at), strides=tuple(a.strides[k] for k in at),
+        origin=(f"{a.data}.T", ()), flat=False, ordered=False,
+    )  # fmt: skip
+
+
+def copy_of(r: Reader, x: Arr | Lazy, values: Lazy) -> Arr:
+    """The values in memory of their own, in the order of an array's axes."""
+    order = axes_in_memory(r, x)
+    if order == sorted(order):
+        return materialized(r, values)
+    made = in_order(alloc(r, values.rep, [x.dims[k] for k in order]), order)
+    note_work(r, made.dims)
+    with loops(r, made.dims, order) as index:
+        write(r, made, index, values.at(index))
+    return made
 
 
 def common_extent_of_product(r: Reader, a: Num, b: Num) -> Num:

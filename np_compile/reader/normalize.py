@@ -384,13 +384,14 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _CHANGING = (ast.Call, ast.NamedExpr, *_COMPREHENSIONS)
 
 
-@functools.lru_cache(4096)
-def _changing(node: ast.stmt) -> frozenset[str] | None:
-    """The names whose items the expressions of a statement itself ask for; None where more in them
-    may change something."""
+@functools.lru_cache(1 << 14)
+def _changing(node: ast.AST) -> frozenset[str] | None:
+    """The names whose items an expression asks for, or the expressions of a statement itself; None
+    where more in them may change something."""
     found: set[str] = set()
-    parts = [node.target] if isinstance(node, ast.AugAssign) else []
-    for x in (x for part in (*parts, *_operands(node)) for x in walk(part)):
+    parts: list[ast.expr] = [node.target] if isinstance(node, ast.AugAssign) else []
+    parts += [node] if isinstance(node, ast.expr) else _operands(node)
+    for x in (x for part in parts for x in walk(part)):
         if isinstance(x, ast.Subscript):
             if not isinstance(x.value, (ast.Name, ast.Subscript)):
                 return None
@@ -400,7 +401,7 @@ def _changing(node: ast.stmt) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def _may_change(r: Reader, node: ast.stmt) -> bool:
+def _may_change(r: Reader, node: ast.AST) -> bool:
     """Whether there may be what `_find` looks for."""
     names = _changing(node)
     return names is None or any(isinstance(r.env.get(name), Table) for name in names)
@@ -412,7 +413,7 @@ def _find(r: Reader, node: ast.AST, alone: ast.expr | None) -> _Found | None:
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
         before += _parts(r, ast.copy_location(ast.Name(node.target.id, ast.Load()), node))
     for k, x in enumerate(_operands(node)):
-        found = _find(r, x, alone)
+        found = _find(r, x, alone) if _may_change(r, x) else None
         if isinstance(x, ast.GeneratorExp) and isinstance(node, ast.Call):
             f = named(r, node.func)
             is_taken = isinstance(f, Known) and any(f.value is g for g in TAKES_ALL)

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from types import FunctionType, MemberDescriptorType
-from typing import Any, NoReturn
+from typing import Any
 
 from np_compile.attributes import has_dict, own_dict, slot_values
 
@@ -282,7 +282,7 @@ def learn(r: Reader, kind: type, values: dict[str, Value]) -> None:
             grown[name] = _type_of_field(r, of)
     if grown != known.of:
         r.memory[key] = Layout(grown)  # type: ignore[assignment]
-        raise Again
+        r.entry.again = True
 
 
 def _allocated(r: Reader, kind: type, values: dict[str, Value]) -> Made:
@@ -338,6 +338,9 @@ def attribute(r: Reader, owner: Made | Begun, name: str) -> Value:
             value = r.frames[0].env[key]
             if isinstance(value, Conflict):
                 raise Unreadable(f"the attribute {name!r}: {value.why}")
+            if isinstance(value, Maybe):
+                r.leave_if(f"!{value.flag}", f"there is no attribute {name!r} yet")
+                return value.value
             return value
     elif name in layout(r, kind).of:
         return _read(r, owner, name)
@@ -395,29 +398,29 @@ def _may_be_set(kind: type, name: str) -> None:
         raise Unreadable(f"{kind.__name__} has no attribute {name!r}")
 
 
-def _set_late(r: Reader, kind: type, name: str, value: Value) -> NoReturn:
+def _set_late(r: Reader, kind: type, name: str, value: Value) -> None:
     """Read again, with an attribute that objects of a class do not have at first."""
     found = inspect.getattr_static(kind, name, None)
     if found is not None and not isinstance(found, MemberDescriptorType):
         raise Unreadable(f"the attribute {name!r} of {kind.__name__}, which the class has too")
     of = Maybe(_type_of_field(r, value), "")
     r.memory["list", "class", kind] = Layout({**layout(r, kind).of, name: of})  # type: ignore[assignment]
-    raise Again
+    r.entry.again = True
 
 
 def set_attribute(r: Reader, owner: Made, name: str, value: Value) -> Callable[[], None]:
     """What sets an attribute; the checks are made now."""
     kind = owner.made
-    known = layout(r, kind)
     _may_be_set(kind, name)
     if is_frozen(kind):
         raise Unreadable(f"an attribute of {kind.__name__}, which is frozen, is set")
     value = kept(r, value)
     if r.is_local(value) or isinstance(value, Begun):
         raise Unreadable(f"the attribute {name!r} of {kind.__name__}")
-    if name not in known.of:
+    if name not in layout(r, kind).of:
         _set_late(r, kind, name, value)
     learn(r, kind, {name: value})
+    known = layout(r, kind)
     value = _as_field(r, value, known.of[name])
     r.one_by_one()
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from np_compile import disallowed
 
-from . import members
+from . import members, sets
 from .functions.operands import as_array
 from .functions.ufuncs import product, ufunc
 from .lists import joined, repeated
@@ -18,7 +18,18 @@ from .records import spread
 from .text import compared, is_char, is_text
 from .text import joined as joined_texts
 from .unions import binary
-from .values import Arr, Known, Lazy, Lst, Num, Tup, Unreadable, Value
+from .values import (
+    Arr,
+    Known,
+    Lazy,
+    Lst,
+    Num,
+    Table,
+    Tup,
+    Unreadable,
+    Value,
+    shown,
+)
 
 
 def _of_text(r: Reader, op: str, a: Value, b: Value) -> Value:
@@ -56,6 +67,8 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
         return ufunc(r, name, [a, b])
     if isinstance(a, Num) and op == "Mult" and isinstance(b, (Lst, Tup)):
         a, b = b, a
+    if isinstance(a, Table) and isinstance(b, Table) and sets.is_set(a) and sets.is_set(b):
+        return sets.combined(r, op, a, b)
     is_list = isinstance(a, (Lst, Tup)) and a.made is list
     if is_list and op == "Mult" and isinstance(b, Num) and b.is_int:
         return repeated(r, a, b)
@@ -67,4 +80,4 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
         return Tup(a.items * int(b.value), a.made)
     if isinstance(a, Known) and isinstance(b, Known) and op == "Mod":
         raise Unreadable("text")
-    raise Unreadable(f"{op} of these values")
+    raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")

@@ -10,7 +10,15 @@ from .lists import equal_items, less, no_nan
 from .objects import attribute, class_of, identical, is_frozen, is_generated, special
 from .read import Reader
 from .unions import unary
-from .values import Known, Made, Num, Tup, Unreadable, Value
+from .values import (
+    Known,
+    Made,
+    Num,
+    Tup,
+    Unreadable,
+    Value,
+    shown,
+)
 
 NAMES = {
     "Add": "add", "Sub": "sub", "Mult": "mul", "Div": "truediv", "FloorDiv": "floordiv",
@@ -28,7 +36,7 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     if op in ("Eq", "NotEq"):
         return _equal(r, op, a, b)
     if mine is None and not isinstance(a, Num):
-        raise Unreadable(f"{op} of these values")
+        raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")
     name = NAMES.get(op)
     forth = f"__{name}__" if name else f"__{op.lower().replace('te', 'e')}__"
     back = f"__r{name}__" if name else f"__{_ORDER[op]}__"
@@ -38,7 +46,7 @@ def operate(r: Reader, op: str, a: Value, b: Value) -> Value:
     if made is None and (mine is None or mine is not theirs):
         made = special(r, b, back, a)
     if made is None:
-        raise Unreadable(f"{op} of these values")
+        raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")
     return _implemented(made)
 
 
@@ -51,11 +59,11 @@ def _implemented(x: Value) -> Value:
 def _equal(r: Reader, op: str, a: Value, b: Value) -> Value:
     kind = class_of(a)
     if kind is None or (op == "NotEq" and inspect.getattr_static(kind, "__ne__") is not _NE):
-        raise Unreadable(f"{op} of these values")
+        raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")
     if inspect.getattr_static(kind, "__eq__") is _EQ:
         other = class_of(b)
         if other is not None and inspect.getattr_static(other, "__eq__") is not _EQ:
-            raise Unreadable(f"{op} of these values")
+            raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")
         same: Value = identical(a, b)
     elif is_generated(kind, "__eq__"):
         same = _fields_compared(r, "Eq", a, b)

@@ -32,10 +32,6 @@ LIBRARY = 32  # and that a function is as good as which recorded code asks a lib
 _STATEMENT, _OPERATION = 5e-8, 2e-7  # seconds in Python and NumPy, of small arrays
 
 
-class Effectful(Exception):
-    """A function that was taken to change nothing does: it is read again, as one that does."""
-
-
 class Again(Exception):
     """Something became known that was needed earlier: everything is read again."""
 
@@ -507,7 +503,8 @@ class Reader:
         if outlives:
             if self.comprehensions:
                 self.apart(self.comprehensions[0])
-            raise Effectful(outlives)
+            self.effectful |= {f.__code__ for f in outlives}
+            self.entry.again = True
 
     def apart(self, node: ast.AST) -> NoReturn:
         """Read all again, with a loop in the place of a comprehension that changes something."""

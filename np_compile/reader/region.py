@@ -572,7 +572,9 @@ class _Call:
             make: Any = kind.__new__
             found = self._small[path] = make(kind)
             for name, part in fields.items():
-                object.__setattr__(found, name, self.value(part, region, out))
+                x = self.value(part, region, out)
+                if x is not MISS:  # which is set on one way only
+                    object.__setattr__(found, name, x)
         return found
 
     def _list(self, spec: Any, region: Region, address: int) -> Any:

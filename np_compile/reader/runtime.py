@@ -325,11 +325,17 @@ INLINE int room_for(Buf *b, i64 n) {{
     return b->dims[2] + b->dims[0] + n <= b->dims[1] ? 0 : more_room(b, n);
 }}
 INLINE int grow(Buf *b) {{ return room_for(b, 1); }}
+/* Room before the first item, and as much behind the last one, for more than there are: a list that
+   goes round (`x.insert(0, x.pop())`) is moved into the room that it has. */
+QUIET int amid_room(Buf *b) {{
+    i64 n = b->dims[0], room = b->dims[1] < 3 * n + 16 ? 3 * n + 16 : b->dims[1];
+    return moved(b, room, (room - n) / 2);
+}}
 /* A place for an item before the k-th one. */
 QUIET int opened(Buf *b, i64 k) {{
     i64 size = b->dims[4], n = b->dims[0];
     if (2 * k < n) {{
-        if (b->dims[2] == 0 && moved(b, b->dims[1] + n + 8, n + 8)) return 1;
+        if (b->dims[2] == 0 && amid_room(b)) return 1;
         char *data = b->data;
         __builtin_memmove(data - size, data, k * size);
         b->data = data - size;

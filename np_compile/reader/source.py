@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .values import Unreadable
-from .walk import children, stores, walk
+from .walk import children, names_in, stores, walk
 
 
 @functools.lru_cache(64)
@@ -172,6 +172,9 @@ def tree(f: types.FunctionType, generator: bool = False) -> Any:
     if f.__code__.co_flags & _GENERATORS and not generator:
         raise Unreadable("yield in it")
     node = _tree(f.__code__)
+    for name in getattr(node, "declared", ()):
+        if name not in f.__globals__:
+            raise Unreadable(f"the global {name!r}, which has no value yet")
     for name in _asking_for_names(node):
         known = getattr(builtins, name)
         if name not in own_names(f, node) and f.__globals__.get(name, known) is known:
@@ -261,6 +264,7 @@ def makes_functions(node: Any) -> bool:
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # the flags of a generator's code, a coroutine's
 _REFUSED = (ast.Await, ast.AsyncFor, ast.AsyncWith, ast.Global, ast.ClassDef)
+_BINDING = (ast.FunctionDef, ast.ExceptHandler, ast.alias, ast.MatchAs, ast.MatchStar)
 
 
 @functools.lru_cache(4096)
@@ -352,7 +356,57 @@ def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
 
 
+def _without_global(node: Any) -> Any:
+    """A function with items of `globals()` in the place of the names that it declares global."""
+    found = [x for x in _own_scope(node) if isinstance(x, ast.Global)]
+    if not found:
+        return node
+    names = frozenset(name for x in found for name in x.names)
+    for x in _own_scope(node):
+        hidden = (
+            {getattr(x, "name", ""), getattr(x, "asname", "")} if isinstance(x, _BINDING)
+            else stores(x.target) if isinstance(x, (ast.comprehension, ast.NamedExpr))
+            else set()
+        )  # fmt: skip
+        inside = names_in(x) if isinstance(x, _FUNCTIONS) else set()
+        if names & (hidden | inside) or "globals" in names:
+            raise Unreadable("global in it, of a name that is bound by more than assignments")
+    made = copy.deepcopy(node)
+    made.body = [_Globals(names).visit(x) for x in made.body]
+    made.declared = names
+    return ast.fix_missing_locations(made)
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+
+
+def _own_scope(node: Any) -> list[ast.AST]:
+    """What stands in a function, without what does in others that it makes."""
+    found: list[ast.AST] = list(node.body) if isinstance(node.body, list) else [node.body]
+    for x in found:
+        if not isinstance(x, _FUNCTIONS):
+            found += children(x)
+    return found
+
+
+class _Globals(ast.NodeTransformer):
+    """Names as items of `globals()`."""
+
+    def __init__(self, names: frozenset[str]):
+        self._names = names
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        if node.id not in self._names:
+            return node
+        found = ast.Call(ast.Name("globals", ast.Load()), [], [])
+        return ast.copy_location(ast.Subscript(found, ast.Constant(node.id), node.ctx), node)
+
+
 def _checked(node: Any) -> Any:
+    node = _without_global(node)
     own = [node.body] if isinstance(node, ast.Lambda) else node.body  # not what decorates it
     for x in (y for part in own for y in walk(part)):
         of_a_name = isinstance(x, ast.Delete) and any(isinstance(t, ast.Name) for t in x.targets)

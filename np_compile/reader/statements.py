@@ -24,7 +24,19 @@ from .records import new_list
 from .recursion import Unresolved
 from .selection import selected
 from .source import nonlocals, own_names
-from .values import HELD, Begun, Conflict, Known, NoKey, NotYet, Num, Unreadable, Value, python
+from .values import (
+    HELD,
+    Begun,
+    Conflict,
+    Known,
+    Maybe,
+    NoKey,
+    NotYet,
+    Num,
+    Unreadable,
+    Value,
+    python,
+)
 from .variables import Variable, as_type, is_same, join, stored
 from .walk import walk
 from .ways import Way, joined, loaded
@@ -97,23 +109,28 @@ def _result(r: Reader, frame: Frame, before: dict[str, Value], begin: list[str])
         of = [y.attributes.get(name, r.entry.attributes.get(name)) for y in returns]
         if name in before and all(is_same(x, before[name]) for x in of):
             continue
-        if any(x is None for x in of):
-            raise Unreadable(f"{name.lstrip('@')!r}, which is set on one way only")
-        together = functools.reduce(lambda x, y: join(x, y, r), of)
+        there = [x for x in of if x is not None]
+        together = functools.reduce(lambda x, y: join(x, y, r), there)
         if isinstance(together, Conflict):
             raise Unreadable(f"{name.lstrip('@')}: {together.why}")
+        if len(there) < len(of) and not isinstance(together, Maybe):  # of a new object
+            if not isinstance(together, HELD):
+                raise Unreadable(f"{name.lstrip('@')!r}, which is set on one way only")
+            together = Maybe(together, "")
         if isinstance(together, HELD):
             set_[name] = Variable(r, "attribute", as_type(together))
         else:
             r.frames[0].env[name] = together
     for y in returns:
         pairs = [(result, y.value)] if result is not None else []
-        pairs += [(v, y.attributes.get(n, r.entry.attributes.get(n))) for n, v in set_.items()]
+        held = [(v, y.attributes.get(n, r.entry.attributes.get(n))) for n, v in set_.items()]
+        pairs += [(v, x) for v, x in held if x is not None]
         y.place += [*stored(r, pairs), *y.releases, f"goto {frame.label};"]
     for v in (*([result] if result is not None else []), *set_.values()):
         r.declarations += v.declare
         r.owned[-1] += v.buffers()
-        begin += [f"{name} = 0;" for name in v.buffers()]  # it was given back since the last call
+        # What it held was given back since the last call, or was of another object.
+        begin += [f"{name} = 0;" for name in (*v.buffers(), *v.flags())]
     r.line(f"{frame.label}: ;")
     for name, v in set_.items():
         r.frames[0].env[name] = v.load(r)

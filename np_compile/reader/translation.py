@@ -33,7 +33,7 @@ from .leaving import leaving, returning
 from .linear import Linear
 from .nest import FEW
 from .operators import operate
-from .read import Again, Effectful, Frame, Grammar, Leave, Reader
+from .read import Again, Frame, Grammar, Leave, OutOfTime, Reader
 from .recursion import Called, taken
 from .source import may_loop, own_names
 from .stack import settle
@@ -136,13 +136,17 @@ def read(
             made = _read(r, entry, f, node, first, declines, loops)
         except Again:
             continue
-        except Effectful as e:
-            effectful |= {g.__code__ for g in e.args[0]}
-            continue
         except Stopped as e:
             made = Refused(str(e), e.node.lineno, 0)
         except (Unreadable, Unfit) as e:
             made = Refused(str(e), node.lineno, 0)
+        except OutOfTime:
+            raise
+        except Exception:
+            if not entry.again:  # what comes behind what became known may contradict it
+                raise
+        if entry.again:
+            continue
         if r.puzzling - effectful:
             effectful |= r.puzzling
             continue
@@ -174,6 +178,8 @@ def _read(
         block(r, nodes, "body")
         if not frame.dead:
             returning(r, Known(None))
+    if entry.again:
+        raise Again
     r.on_stack = settle(body)
     arrays = [(math.prod(entry.at(n) for n in dims), times) for dims, times in r.work]
     single = r.single + sum(times for dims, times in r.work if _is_tiny(dims))

@@ -49,6 +49,7 @@ from .values import (
     Value,
     c_int,
     python,
+    shown,
 )
 
 _WHOLE = INTEGERS - {"u64"} | {"bool"}  # what 64-bit integers hold
@@ -104,7 +105,7 @@ def _of_several(r: Reader, op: str, a: Num, b: Num) -> Num:
     elif reps <= {"i64", "f64", "c128"}:
         x = of_one_kind(r, op, _common(a), _common(b), careful=True)
     else:
-        raise Unreadable("its type is one or another")
+        raise Unreadable(f"{op} of {shown(a)} and {shown(b)}")
     return _tagged(r, x, a, b, ways, kinds)
 
 
@@ -309,7 +310,7 @@ def absolute(r: Reader, x: Num) -> Num:
     if x.rep == "f64":
         return _of_each(r, x, lambda x: r.number(f"__builtin_fabs({x.text})", "f64", x.kinds))
     if x.rep != "i64":
-        raise Unreadable("its type is one or another")
+        raise Unreadable(f"the absolute value of {shown(x)}")
 
     def made(x: Num) -> Num:
         low, high = (x.low, x.high) if x.low >= 0 else (0, max(x.high, -x.low))
@@ -325,7 +326,7 @@ _REAL = {"complex": "float", "complex128": "float64"}
 def _of_each(r: Reader, x: Num, made: Callable[[Num], Num]) -> Num:
     """What a function of the widest kind makes of a number: of its kinds, or real."""
     if {"bool", "bool_", "complex64"} & {*x.kinds}:
-        raise Unreadable("its type is one or another")
+        raise Unreadable(f"a function of {shown(x)}")
     y = made(_as(x, x.rep, "int" if x.rep == "i64" else "float"))
     real = [k if y.rep == x.rep else _REAL.get(k, k) for k in x.kinds]
     kinds = tuple(dict.fromkeys(real))

@@ -344,6 +344,10 @@ class Table(Items):
     factory: Any = None
 
 
+class Loose(Table):
+    """A set of which it is not known in which order Python has it (`sets.py`)."""
+
+
 class Made(Items):
     """An object of a user's class that was made here (`objects.py`). made: the class."""
 
@@ -486,3 +490,34 @@ class Bound:
     owner: Any
     name: str
     more: dict[str, Any] = field(default_factory=dict)
+
+
+def shown(x: Value) -> str:
+    """What a value is, for people."""
+    if isinstance(x, Flagged):
+        return shown(x.value) + (" or None" if isinstance(x, OrNone) else "")
+    if isinstance(x, Num):
+        kinds = [PYTHON_TYPE[k].__name__ if k in PYTHON_TYPE else k for k in x.kinds]
+        return ("a value" if x.is_text else "a number") + f" of type {' or '.join(kinds)}"
+    if isinstance(x, _Elements):
+        return f"an array of {x.dtype} with {x.ndim} {'axis' if x.ndim == 1 else 'axes'}"
+    if isinstance(x, (Conflict, Opaque)):
+        return f"a value that cannot be compiled ({x.why})"
+    if isinstance(x, Tup):
+        return f"a {x.made.__name__} of {len(x.items)}"
+    made = x.made if isinstance(x, Items) else x.type if isinstance(x, Obj) else None
+    if isinstance(x, Known):
+        if x.value is None:
+            return "None"
+        name = getattr(x.value, "__name__", None)
+        if name is not None:
+            return f"{'class' if isinstance(x.value, type) else 'function'} {name}"
+        made = type(x.value)
+    name = made.__name__ if made is not None else type(x).__name__.lower()
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def one_or_another(a: Value, b: Value) -> str:
+    """Why no name can hold both of two values."""
+    x, y = shown(a), shown(b)
+    return f"it is one or another: {x}, or {y if x != y else 'one of another form'}"

@@ -30,6 +30,7 @@ from .values import (
     Unreadable,
     Value,
     letters,
+    one_or_another,
 )
 
 
@@ -150,6 +151,10 @@ class Variable:
             return [name for v in self.items for name in v.buffers()]
         return self.inner.buffers() if isinstance(self.of, Flagged) else []
 
+    def flags(self) -> list[str]:
+        """The C variable that says whether there is a value."""
+        return [self._parts[0]] if isinstance(self.of, Flagged) else []
+
     def load(self, r: Reader) -> Value:
         """Its value, under C names that stay."""
         x = self.of
@@ -223,7 +228,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
                 a.roots | b.roots, None, a.readonly or b.readonly, a.flat and b.flat,
                 a.ordered and b.ordered, a.view if a.view == b.view else "?",
             )  # fmt: skip
-        return Conflict("it is an array of one dtype or rank, or of another")
+        return Conflict(one_or_another(a, b))
     if isinstance(a, Items) and isinstance(b, Items) and _alike(a) == _alike(b):
         return _join_items(a, b, r)
     for x, y in ((a, b), (b, a)):
@@ -244,7 +249,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
             if a.made is list and a.site and b.site:
                 r.memory[a.site] = r.memory[b.site] = {"of": None}
                 raise Again
-            return Conflict("it is a tuple of one length or another")
+            return Conflict(one_or_another(a, b))
         if a.made is list and a.path != b.path:
             return Conflict("it is a list from outside or another one")
         if _is_in(a, b) or _is_in(b, a):  # without end, and a tree doubles each time
@@ -257,7 +262,7 @@ def join(a: Value, b: Value, r: Reader) -> Value:
         )  # fmt: skip
     if a == b:
         return a
-    return Conflict("its type is one or another")
+    return Conflict(one_or_another(a, b))
 
 
 def _is_in(a: Tup, b: Tup) -> bool:
@@ -282,7 +287,8 @@ def _join_items(a: Items, b: Items, r: Reader) -> Value:
             if x.of != of:  # its items are as those of the other one, from the beginning
                 if not x.sites:
                     return Conflict(f"it is a {x.made.__name__} of one type or another")
-                made_anew(r, x, of)
+                if any(r.memory.get(site, {}).get("of") != of for site in x.sites):
+                    made_anew(r, x, of)  # else it is what a container was to hold before
     return replace(a, buf="", of=of, roots=a.roots | b.roots, sites=a.sites | b.sites)
 
 
@@ -292,6 +298,20 @@ def made_anew(r: Reader, x: Items, of: Value) -> NoReturn:
         _forget(r, x.sites)
     r.memory |= {site: r.memory.get(site, {}) | {"of": of} for site in x.sites}
     raise Again
+
+
+def learned(r: Reader, x: Items, of: Value) -> None:
+    """A container is to hold items of another type from the beginning: all is read again, but first
+    to its end, since what comes may tell the same of others."""
+    for site in x.sites:
+        seen = r.memory.get(site, {})
+        known = seen.get("of") if x.of is None else None  # by another one of its names
+        known = of if known is None else join(known, of, r)
+        if isinstance(known, Conflict):
+            raise Unreadable(known.why)
+        r.memory[site] = seen | {"of": item_type(known)}
+    object.__setattr__(x, "of", of)  # under all its names; the C comes to nothing
+    r.entry.again = True
 
 
 def shared(r: Reader, x: Value) -> None:

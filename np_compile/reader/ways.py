@@ -86,7 +86,7 @@ def _values_of(
     for name, v in variables.items():
         if name in env:
             yield v, env[name]
-        elif name.startswith("@"):
+        elif name in r.entry.attributes:
             yield v, r.entry.attributes[name]
 
 
@@ -131,11 +131,9 @@ def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable
                 names[name] = x
                 continue
             of = _joined(r, found)
-        elif name.startswith("@"):
-            if name not in r.entry.attributes:
-                raise Unreadable("an attribute of a new object that is set on one way only")
+        elif name in r.entry.attributes:
             of = _joined(r, [*found, r.entry.attributes[name]])
-            variables[name] = Variable(r, name, as_type(of))
+            names[name], variables[name] = x, Variable(r, name, as_type(of))
             if isinstance(of, Conflict):
                 raise Unreadable(f"{name[1:]}: {of.why}")
             continue
@@ -149,7 +147,8 @@ def _merged(r: Reader, envs: Sequence[Names]) -> tuple[Names, dict[str, Variable
         if isinstance(of, Conflict) or not isinstance(of, HELD):
             names[name] = of if isinstance(of, Conflict) else Conflict("it is one or another")
             continue
-        variables[name] = Variable(r, name, as_type(of))
+        # In its place, which tells in which order the attributes of a new object were set.
+        names[name], variables[name] = x, Variable(r, name, as_type(of))
     return names, variables
 
 

@@ -1,12 +1,12 @@
 """Control flow in compiled functions."""
 
-# ruff: noqa: PERF401, PERF402
+# ruff: noqa: F821, F841, PERF401, PERF402
 
 from __future__ import annotations
 
 import numpy as np
 
-from .support import Case, check, each, exact
+from .support import Case, check, check_whatever_leaves, each, exact
 
 
 def find_pair(a, target):
@@ -315,6 +315,34 @@ def matched(x):
 S = np.array([3, 1, 4, 1, 5, 9, 2, 6])
 F = np.array([0.5, -2.0, 1.5, 3.0, -0.25, 2.0, 5.0, 0.0])
 G = np.arange(6.0)
+
+
+def asks_for_what_it_binds(x):
+    k, s = 0, 0.0
+    while k < len(x) and (k == 0 or w < 4):
+        w = x[k] * 2
+        s += w
+        k += 1
+    return s, k
+
+
+def until_settled(x):
+    it = 0
+    while it == 0 or abs(new - old) > 1e-3:
+        old = x[it] if it == 0 else new
+        new = 0.5 * (old + 2 / old)
+        it += 1
+    return new, it
+
+
+def asks_for_what_may_be_unbound(x, n):
+    k = 0
+    while k < n and (k < 0 or w < 4):
+        w = x[k] * 2
+        k += 1
+    return k
+
+
 CASES = [
     exact(find_pair, (S, 13), (S, 100), (S[:0], 1), (S[:1], 6)),
     exact(binary_search, *((np.arange(0, 40, 3), k) for k in (0, 9, 10, 39, 99))),
@@ -357,12 +385,58 @@ CASES = [
     ),
     exact(none_or_value, (F, 1.0), (F, 99.0), (F[:0], 0.0)),
     exact(matched, (S,), (S[:0],)),
+    exact(asks_for_what_it_binds, (F,), (F[:1],), (F[:0],), (F / 9,)),
+    exact(until_settled, (F + 1,), (F + 7,)),
 ]  # fmt: skip
 
 
 @each(CASES)
 def test_control_flow(c: Case) -> None:
     check(c)
+
+
+def test_a_test_that_asks_for_a_name_without_value():
+    check_whatever_leaves(asks_for_what_may_be_unbound, [(F, 0), (F, 3)])
+
+
+def a_list_or_a_dict(x):
+    y = {}
+    for i in range(len(x)):
+        if x[i] > 0:
+            y = [1]
+        s = len(y)
+    return s
+
+
+def longer_and_longer(x):
+    p = (1,)
+    for i in range(len(x)):
+        p = p + (i,)  # noqa: RUF005
+    return p
+
+
+def a_vector_or_a_row(x):
+    for i in range(len(x)):
+        y = x if i % 2 else x[None]
+        s = y.sum()
+    return s
+
+
+def takes_a_number_apart(x):
+    s = 0.0
+    for i in range(len(x)):
+        a, b = x[i]
+        s += a - b
+    return s
+
+
+def test_a_reason_names_what_a_name_may_be():
+    x = np.arange(5.0)
+    check(exact(a_list_or_a_dict, (x,), refused="'y': it is one or another: a list, or a dict"))
+    check(exact(longer_and_longer, (x,), refused="a tuple of 1, or a tuple of 2 (line"))
+    axes = "an array of float64 with 1 axis, or an array of float64 with 2 axes"
+    check(exact(a_vector_or_a_row, (x,), refused=axes))
+    check(exact(takes_a_number_apart, (x,), refused="a number of type float64 is unpacked"))
 
 
 def in_an_unrolled_loop(x, weights):

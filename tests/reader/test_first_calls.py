@@ -175,12 +175,14 @@ def test_nests_are_written_out_in_part(filters, most):
 
 
 def lists(x):
-    """Each list is learnt of by a reading of its own."""
+    """Each list is learnt of by a reading of its own, as it gets what the one behind it holds."""
     first, second, third = [], [], []
     for v in x:
+        if second:
+            third.append(second[-1])
+        if first:
+            second.append(first[-1])
         first.append(v)
-        second.append((v, 1))
-        third.append([v, v])
     return first, second, third
 
 
@@ -485,3 +487,30 @@ def test_what_is_given_is_stored_into_or_a_name_is(step, changes):
     for _ in range(2):
         assert fast(x) == sum_of(step, y)
         np.testing.assert_array_equal(x, y)
+
+
+def of_several_lists(x, n):
+    first, second, third, seen = [], [], [], {}
+    for i in range(n):
+        first.append(i * 0.5)
+        if x[i] > 0:
+            second.append((i, x[i]))
+        third.append([i])
+        seen[i] = x[i]
+    fourth = []
+    for j in range(n):
+        fourth.append(third[j][0] + first[j])
+        for _, v in second:
+            fourth.append(v)
+    return first, second, fourth, seen
+
+
+def test_one_reading_learns_what_several_lists_hold(monkeypatch):
+    """Each was the end of a reading."""
+    readings = []
+    read = translation._read
+    monkeypatch.setattr(translation, "_read", lambda *args: (readings.append(args), read(*args))[1])
+    x = np.linspace(-1, 1, 9)
+    with config.patch(loops="whole", compile_in="call", debug=1):
+        assert np_compile.compile(of_several_lists)(x, 9) == of_several_lists(x, 9)
+    assert len(readings) <= 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .support import Case, case, check, each, exact
+from .support import Case, case, check, check_whatever_leaves, each, exact
 
 X = np.arange(6.0)
 
@@ -93,3 +93,31 @@ CASES = [
 @each(CASES)
 def test_generators(c: Case) -> None:
     check(c)
+
+
+def from_items(x, n):
+    s = 0.0
+    y = np.zeros(3)
+    for i in range(n):
+        y = np.fromiter((x[j] * i for j in range(5)), dtype=float, count=5)
+        z = np.fromiter((x[j] * i for j in range(i % 5)), float)
+        k = np.fromiter(range(i), np.int32)
+        h = np.fromiter([v * 1.5 for v in x if v > 0.5], np.float32, -1)
+        m = np.fromiter((j > 1 for j in range(4)), bool)
+        c = np.fromiter([j * 0.75 for j in range(i)], np.int64)
+        s += y.sum() + z.sum() + y[2] + k.sum() + h.sum() + m.sum() + c.sum()
+    return s, y, z, k, h, m, c
+
+
+def of_fewer_items(x, n):
+    s = 0.0
+    for _ in range(3):
+        y = np.fromiter((v for v in x), dtype=float, count=n)
+        s += y.sum()
+    return s, y
+
+
+def test_arrays_from_iterators():
+    x = np.linspace(0, 1, 9)
+    check(exact(from_items, (x, 7), (x, 1), (-x, 6)))
+    check_whatever_leaves(of_fewer_items, [(x, 9), (x, 4), (x, 12), (x, -1)])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import heapq
+import resource
+import threading
 from collections import deque
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from .support import Case, case, check, check_whatever_leaves, each, exact, rarely
+from .support import Case, case, check, check_whatever_leaves, each, exact, rarely, whole
 
 
 def collects(x, t):
@@ -652,3 +656,38 @@ def test_arrays_of_no_items():
     x = np.arange(1.0, 13.0)
     check_whatever_leaves(arrays_of_lists, [(x, 4.0), (x, 20.0), (x, 0.0), (x[:1], 3.0)])
     check_whatever_leaves(sums_of_ranges, [(4,), (1,)])
+
+
+STATUS = Path("/proc/self/statm")
+
+
+def round_and_round(x, n):
+    items = [x[k] for k in range(len(x))]
+    for _ in range(n):
+        items.insert(0, items.pop())
+    items.append(0.5)
+    return items
+
+
+@pytest.mark.skipif(not STATUS.exists(), reason="Linux tells how large a process is")
+def test_a_list_that_goes_round_takes_no_more_room():
+    """256 MB, which were some more with each round."""
+    x = np.arange(100.0)
+    fast = check(exact(round_and_round, (x, 1000), (x[:1], 1000), (x, 0), (x[:9], 100)))
+    sizes, ended, begun = [], threading.Event(), threading.Event()
+
+    def looks():
+        while not ended.wait(0.001):
+            sizes.append(int(STATUS.read_text().split()[0]) * resource.getpagesize())
+            begun.set()
+
+    looking = threading.Thread(target=looks)
+    looking.start()
+    begun.wait()
+    seen = len(sizes)
+    with whole():
+        fast(x, 32_000_000)
+    ended.set()
+    looking.join()
+    assert len(sizes) > seen + 10
+    assert max(sizes) - sizes[0] < 128 << 20

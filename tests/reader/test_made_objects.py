@@ -767,3 +767,71 @@ def items_of_an_array_changed(x, n):
 )
 def test_items_of_made_objects_are_changed_by_their_methods(f, arguments):
     check_whatever_leaves(f, [arguments])
+
+
+class Sometimes:
+    """Attributes that are set on one way only."""
+
+    def __init__(self, n, x):
+        self.n = n
+        if n < 3:
+            return
+        if n > 5:
+            self.extra = 1
+            return
+        self.extra = n * 0.5
+        if n == 4:
+            self.row = x * n
+            self.n = self.n + self.row[1]
+
+
+def set_on_one_way(x):
+    s, made = 0.0, []
+    for i in range(len(x)):
+        k = i * 4 % 9
+        o = Sometimes(k, x)
+        s += o.n
+        made.append(o)
+        if k > 2:
+            s += o.extra
+        if k == 4:
+            s += o.row[k % len(x)]
+    return s, made
+
+
+def asks_for_one_that_is_not_set(x):
+    s = 0.0
+    for i in range(len(x)):
+        s += Sometimes(i + 2, x).extra
+    return s
+
+
+class Unlucky:
+    def __init__(self, n, x):
+        if n > 1:
+            self.late = x[n] * 2
+        self.last = x[n + 2]
+
+
+def fails_in_its_init(x, seen):
+    for i in range(len(x)):
+        o = Unlucky(i, x)
+        seen[i] = o.last
+    return o
+
+
+@pytest.mark.parametrize("n", [3, 5, 9])
+def test_attributes_that_are_set_on_one_way_only(n):
+    x = np.linspace(0, 1, n)
+    fast = np_compile.compile(set_on_one_way)
+    with whole():
+        for _ in range(3):
+            (s, made), (t, those) = fast(x), set_on_one_way(x)
+            assert s == t
+            assert [repr(vars(o)) for o in made] == [repr(vars(o)) for o in those]
+    assert not refusals(fast)
+
+
+def test_one_that_is_not_set_raises():
+    check_whatever_leaves(asks_for_one_that_is_not_set, [(np.ones(4),), (np.ones(1),)])
+    check_whatever_leaves(fails_in_its_init, [(np.arange(5.0), np.zeros(5))])

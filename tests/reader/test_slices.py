@@ -6,7 +6,19 @@ from collections import deque
 
 import numpy as np
 
-from .support import Case, case, check, check_whatever_leaves, each, exact
+import np_compile
+
+from .support import (
+    Case,
+    case,
+    check,
+    check_call,
+    check_whatever_leaves,
+    each,
+    exact,
+    refusals,
+    whole,
+)
 
 A = np.arange(42.0).reshape(6, 7) - 11
 B = np.arange(44.0).reshape(4, 11) - 11
@@ -230,10 +242,41 @@ def test_too_many_arguments() -> None:
     check_whatever_leaves(by_extent, [(A[:, :4],), (A[:, :1],), (A[:, :3],)])
 
 
+def orders(x, n):
+    for i in range(n):
+        a, b, c = np.zeros_like(x), np.ones_like(x, dtype=np.int32), np.full_like(x, 2.5)
+        d, e, f, g = np.copy(x), np.array(x), x.astype(np.float32), np.empty_like(x)
+        a[i % len(x)] = d[i % len(x)] + f[i % len(x)]
+        c[i % len(x)] += e[i % len(x)]
+        g[:] = i
+    return [a.strides, b.strides, c.strides, d.strides, e.strides, f.strides, a, b, c, d, e, f, g]
+
+
+B3 = np.arange(60.0).reshape(3, 4, 5)
+
+
 def test_a_like_in_another_order() -> None:
-    """NumPy's copies keep the order of axes; it is known before anything runs."""
-    check(exact(likes, (np.asfortranarray(A), 4), refused="not in C order"))
-    check(exact(likes, (A.T, 4), refused="not in C order"))
+    """NumPy's copies keep the order of axes (`order="K"`)."""
+    check(exact(likes, (np.asfortranarray(A), 4)))
+    check(exact(likes, (A.T, 4), (A.T[::2, ::-1], 4), (A[::-1, ::2], 3)))
+
+
+def test_strides_of_a_like_in_another_order() -> None:
+    several = [A, np.asfortranarray(A), A.T[1:, ::-1], A[::-1, ::2], B3.transpose(1, 2, 0)]
+    several += [B3.transpose(0, 2, 1)[::-1], B3.swapaxes(0, 1), np.broadcast_to(A[0], (3, 7))]
+    for x in several:
+        fast = np_compile.compile(orders)
+        with whole():
+            for _ in range(3):
+                check_call(fast, orders, (x, 2), 0)
+        assert not refusals(fast)
+
+
+def test_a_like_of_few_items_in_another_order() -> None:
+    """Calls whose axes are in another order than those of the first, or of one item, leave."""
+    x = np.asfortranarray(B3)
+    those = (x, x[:, :1], x.transpose(1, 0, 2), x[..., :1].T, x[1:])
+    check_whatever_leaves(orders, [(y, 2) for y in those])
 
 
 def listed(y, v, n):

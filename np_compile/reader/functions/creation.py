@@ -11,7 +11,9 @@ from ..index import assign, element, store_text, view
 from ..lists import allocated, each, list_method, made_list, put
 from ..nest import (
     alloc,
-    in_c_order,
+    axes_in_memory,
+    copy_of,
+    in_order,
     lazy,
     loops,
     materialized,
@@ -28,12 +30,15 @@ from ..values import (
     Arr,
     Known,
     Lazy,
+    Lst,
     Num,
+    Range,
     Tup,
     Unreadable,
     Value,
     is_none,
     python,
+    shown,
 )
 from .operands import (
     arange,
@@ -47,14 +52,17 @@ from .operands import (
 )
 
 
-def filled(r: Reader, rep: str, dims: Sequence[Num], text: str | None) -> Arr:
-    """A new array of one value; of anything, without."""
+def filled(
+    r: Reader, rep: str, dims: Sequence[Num], text: str | None, order: Sequence[int] = ()
+) -> Arr:
+    """A new array of one value; of anything, without. order: of its axes in memory."""
+    dims = [dims[k] for k in order] if order else dims
     zero = text is not None and text in ("0", "0L", "0.0", "0x0.0p+0", "0x0.0p+0f", "0U", "0UL")
     made = alloc(r, rep, dims, zero)
     if text is not None and not zero:
         with loops(r, made.dims) as index:
             write(r, made, index, text)
-    return made
+    return in_order(made, order)
 
 
 def _of_value(value: int) -> Callable:
@@ -72,7 +80,9 @@ def _empty(r: Reader, shape: Value, dtype: Value | None = None) -> Value:
     return alloc(r, rep_or(dtype), extents_of(r, shape))
 
 
-def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> Value:
+def _full(
+    r: Reader, shape: Value, value: Value, dtype: Value | None = None, order: Sequence[int] = ()
+) -> Value:
     if not isinstance(value, Num):
         raise Unreadable("np.full of an array")
     if is_none(dtype):
@@ -88,6 +98,7 @@ def _full(r: Reader, shape: Value, value: Value, dtype: Value | None = None) -> 
         rep,
         extents_of(r, shape),
         named_numbers(r, Num(store_text(r, value, rep), rep, value.kinds)).text,
+        order,
     )
 
 
@@ -96,12 +107,12 @@ def _like(value: int | None) -> Callable:
         a = as_operand(r, a)
         if isinstance(a, Num):
             raise Unreadable("a number's like")
-        in_c_order(r, a)
+        order = axes_in_memory(r, a)
         rep = rep_or(dtype, a.dtype)
         text = None if value is None else str(value)
         if rep in PARTS and value:
             text = f"({rep}){{{value}, 0}}"
-        return filled(r, rep, a.dims, text)
+        return filled(r, rep, a.dims, text, order)
 
     return make
 
@@ -109,9 +120,8 @@ def _like(value: int | None) -> Callable:
 def _full_like(r: Reader, a: Value, value: Value, dtype: Value | None = None) -> Value:
     if not isinstance(a, (Arr, Lazy)):
         raise Unreadable("np.full_like of this")
-    in_c_order(r, a)
     kind = Known(dtype_of(dtype) if isinstance(dtype, Known) and dtype.value else a.dtype)
-    return _full(r, Tup(a.dims), value, kind)
+    return _full(r, Tup(a.dims), value, kind, axes_in_memory(r, a))
 
 
 def _linspace(r: Reader, a: Value, b: Value, num: Value | None = None) -> Value:
@@ -154,6 +164,24 @@ def _array(r: Reader, x: Value, dtype: Value | None = None, copy: Value | None =
     return array_of(r, x, dtype)
 
 
+def _from_items(r: Reader, x: Value, dtype: Value, count: Value | None = None) -> Value:
+    """`np.fromiter`, of what is taken all; another number of items leaves."""
+    is_row = isinstance(x, Range) or (isinstance(x, (Arr, Lazy)) and x.ndim == 1)
+    numbers = x.items if isinstance(x, Tup) else (x.of,) if isinstance(x, Lst) else ()
+    if isinstance(x, Lst) and x.of is None:
+        made = alloc(r, rep_or(dtype), [python(0)])
+    elif is_row or (numbers and all(isinstance(y, Num) for y in numbers)):
+        made = array_of(r, x, dtype)
+    else:
+        raise Unreadable(f"np.fromiter of {shown(x)}")
+    if count is not None:
+        if not isinstance(count, Num) or not count.is_int:
+            raise Unreadable("np.fromiter with this count")
+        wrong = f"{count.text} != -1 && {count.text} != {made.dims[0].text}"
+        r.leave_if(wrong, "np.fromiter of another number of items")
+    return made
+
+
 def _asarray(r: Reader, x: Value, dtype: Value | None = None) -> Value:
     if isinstance(x, Arr) and (is_none(dtype) or rep_or(dtype) == x.rep):
         return x
@@ -179,9 +207,7 @@ def copied(r: Reader, x: Value, order: Value | None = None) -> Value:
 
 
 def _np_copy(r: Reader, x: Value) -> Value:
-    if isinstance(x, Arr):
-        in_c_order(r, x)
-    return copied(r, x)
+    return copy_of(r, x, lazy(x)) if isinstance(x, Arr) else copied(r, x)
 
 
 def _fill(r: Reader, x: Value, value: Value) -> Value:
@@ -228,6 +254,7 @@ TABLE: dict[Any, Callable] = {
     np.full_like: _full_like, np.arange: arange, np.linspace: _linspace, np.eye: _eye,
     np.identity: _eye, np.array: _array, np.asarray: _asarray, np.asanyarray: _asarray,
     np.ascontiguousarray: _ascontiguous, np.copy: _np_copy,
+    np.fromiter: _from_items,
     np.dtype: lambda r, x: Known(dtype_of(x)),
 }  # fmt: skip
 

@@ -19,8 +19,8 @@ from ..nest import (
     cast,
     cast_text,
     common_extent_of_product,
+    copy_of,
     extent,
-    in_c_order,
     kept,
     lazy,
     load,
@@ -245,8 +245,7 @@ def array_of(r: Reader, x: Value, dtype: Value | None = None, is_index: bool = F
         values = lazy(x)
         if not is_none(dtype):
             values = cast(values, rep_or(dtype))
-        in_c_order(r, x)
-        return materialized(r, values)
+        return copy_of(r, x, values)
     if isinstance(x, Num):
         raise Unreadable("an array without axes")
     if isinstance(x, Range):

@@ -15,8 +15,8 @@ from ..nest import (
     FAR,
     cast,
     contiguous,
+    copy_of,
     extent,
-    in_c_order,
     lazy,
     materialized,
     size_of,
@@ -183,8 +183,7 @@ def _astype(r: Reader, x: Value, dtype: Value, copy: Value | None = None) -> Val
         return scalar_type(r, DTYPE_OF[rep].type, [x])
     if x.rep in PARTS and rep not in PARTS:
         raise Unreadable("complex numbers as real ones")
-    in_c_order(r, x)
-    return materialized(r, cast(lazy(x), rep))
+    return copy_of(r, x, cast(lazy(x), rep))
 
 
 def _flip(r: Reader, x: Value, axis: Value | None = None) -> Value:
