@@ -254,20 +254,24 @@ def _load_pythran() -> None:
 
 def _pythran(program: Program, arguments: tuple) -> Callable:
     import pythran
+    from pythran.errors import PythranCompileError, PythranSyntaxError
 
     if program.section != LOOPS:
         raise Unsupported("measured on loops only")
     name = program.function.__name__
     line = f"# pythran export {name}({', '.join(map(exported, arguments))})"
     with tempfile.TemporaryDirectory() as folder:
-        built = pythran.compile_pythrancode(
-            f"{name}_pythran",
-            f"{line}\n{extracted(program.function)}\n",
-            output_file=f"{folder}/{name}_pythran.so",
-            config=["compiler.blas=scipy-openblas"],  # the system's headers are rarely there
-            extra_compile_args=["-O3", "-march=native", "-DUSE_XSIMD", "-fopenmp", "-w"],
-            extra_link_args=["-fopenmp"],
-        )
+        try:
+            built = pythran.compile_pythrancode(
+                f"{name}_pythran",
+                f"{line}\n{extracted(program.function)}\n",
+                output_file=f"{folder}/{name}_pythran.so",
+                config=["compiler.blas=scipy-openblas"],  # the system's headers are rarely there
+                extra_compile_args=["-O3", "-march=native", "-DUSE_XSIMD", "-fopenmp", "-w"],
+                extra_link_args=["-fopenmp"],
+            )
+        except (PythranSyntaxError, PythranCompileError) as e:
+            raise Unsupported(f"does not compile: {e}") from e
         spec = importlib.util.spec_from_file_location(f"{name}_pythran", built)
         module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
         spec.loader.exec_module(module)  # type: ignore[union-attr]

@@ -228,6 +228,18 @@ MUTATIONS = (
         "reader/test_masked_loads.py",
     ),
     Mutation(
+        "np_compile/reader/masked_loads.py",
+        "_innermost(lines, written_out=True)",
+        "_innermost(lines)",
+        "reader/test_masked_loads.py",
+    ),
+    Mutation(
+        "np_compile/kernels/targets/c/polynomials.py",
+        "q ^= (p ^ q) & (0 - which);",
+        "q ^= (p ^ q) & which;",
+        "reader/test_masked_loads.py",
+    ),
+    Mutation(
         "np_compile/reader/nest.py",
         "    if there and not real:\n",
         "    if False:\n",

@@ -6,7 +6,9 @@ import argparse
 import json
 import shutil
 import signal
+import sys
 import time
+import types
 from pathlib import Path
 from typing import Any
 
@@ -97,6 +99,24 @@ def test_exported_types() -> None:
     assert exported(np.zeros((1, 1, 1), bool)) == "bool[:,:,:]"
     with pytest.raises(Unsupported, match="Generator"):
         exported(np.random.default_rng())
+
+
+@pytest.mark.parametrize("kind", ["PythranSyntaxError", "PythranCompileError"])
+def test_what_pythran_does_not_compile_is_no_failure(kind, monkeypatch) -> None:
+    errors = types.ModuleType("pythran.errors")
+    for each in ("PythranSyntaxError", "PythranCompileError"):
+        setattr(errors, each, type(each, (Exception,), {}))
+
+    def refuse(*given: Any, **options: Any) -> None:
+        raise getattr(errors, kind)("Attribute 'iinfo' unknown")
+
+    pythran = types.ModuleType("pythran")
+    pythran.compile_pythrancode = refuse
+    monkeypatch.setitem(sys.modules, "pythran", pythran)
+    monkeypatch.setitem(sys.modules, "pythran.errors", errors)
+    program = PROGRAMS["matrix_chain"]
+    with pytest.raises(Unsupported, match="does not compile: Attribute 'iinfo' unknown"):
+        CONTENDERS["pythran"].build(program, program.arguments("small"))
 
 
 def test_generators_begin_anew_with_each_call() -> None:

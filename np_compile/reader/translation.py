@@ -57,6 +57,11 @@ _NO_MASKS = """\
 #pragma GCC optimize("no-tree-loop-if-convert")
 #endif
 """
+_BITS = """\
+#if __GNUC__ < 14
+#define NO_CHOICES
+#endif
+"""
 
 
 @dataclass
@@ -308,8 +313,10 @@ def _assembled(
     )  # fmt: skip
     head = ""
     if compiler().kind == "gcc":
-        own = not lists and not more and not masked_loads.may_be([*functions, *recursive, *lines])
+        parts = [*functions, *recursive, *lines]
+        own = not lists and not more and not masked_loads.may_be(parts)
         head = _GCC if own else _GCC + _NO_MASKS
         if not own:
+            head += _BITS if masked_loads.has_elementary(parts) else ""
             text = text.replace(FEW, "#pragma GCC unroll 8")
     return head + prelude(text, vector_math_available(compiler().kind)) + text

@@ -132,8 +132,8 @@ def _exp(real: _Real) -> str:
     # The power of two has two factors, none of which overflows or has less than all its digits.
     low, high = real.exp_range
     return (
-        f"    x = x > {high} ? {high} : x;\n"
-        f"    x = x < {low} ? {low} : x;\n"
+        f"    x = chosen_{real.name}(x > {high}, {high}, x);\n"
+        f"    x = chosen_{real.name}(x < {low}, {low}, x);\n"
         + _reduce(real, "", 2 * real.bias, "x")
         + f"""\
     {real.unsigned} half = k >> 1, rest = k - half;
@@ -153,7 +153,7 @@ def _tanh(real: _Real) -> str:
     return (
         f"    {real.name} given = x;\n"
         f"    x = __builtin_fabs{suffix}(x);\n"
-        f"    x = x > {real.tanh_limit} ? {real.tanh_limit} : x;\n"
+        f"    x = chosen_{real.name}(x > {real.tanh_limit}, {real.tanh_limit}, x);\n"
         + _reduce(real, "2 * ", real.bias, "x + x")
         + f"""\
     k <<= {real.digits};
@@ -166,13 +166,14 @@ def _tanh(real: _Real) -> str:
 
 def _log(real: _Real) -> str:
     name, suffix, unsigned, fma = real.name, real.suffix, real.unsigned, f"fma{real.suffix}"
+    chosen = f"chosen_{name}"
     # The exponent as a float: the last digits of 2**52 (2**23).
     offset = f"0x1p{real.digits}{suffix} + {real.bias}"
     digits = hex((real.bias + real.digits) << real.digits) + "ul"
     return (
         f"""\
-    int tiny = x < {real.least};
-    {name} y = tiny ? x * 0x1p{real.up}{suffix} : x;
+    {unsigned} tiny = x < {real.least};
+    {name} y = {chosen}(tiny, x * 0x1p{real.up}{suffix}, x);
     {unsigned} u; __builtin_memcpy(&u, &y, sizeof u);
     u += {real.one} - {real.half_root};
     {unsigned} v = (u & {real.mantissa}) + {real.half_root};
@@ -180,7 +181,7 @@ def _log(real: _Real) -> str:
     {name} m, k;
     __builtin_memcpy(&m, &v, sizeof m);
     __builtin_memcpy(&k, &u, sizeof k);
-    k -= tiny ? {offset} + {real.up} : {offset};
+    k -= {chosen}(tiny, {offset} + {real.up}, {offset});
     {name} f = m - 1;
     {name} s = f / (2 + f);
     {name} z = s * s;
@@ -190,14 +191,35 @@ def _log(real: _Real) -> str:
     {name} half = f * f / 2;
     {name} low = __builtin_{fma}(k, {real.ln2_rest}, s * __builtin_{fma}(q, z, half));
     {name} result = __builtin_{fma}(k, {real.ln2_short}, f - (half - low));
-    result = x < __builtin_inf{suffix}() ? result : x;
-    result = x == 0 ? -__builtin_inf{suffix}() : result;
-    return x < 0 ? __builtin_nan{suffix}("") : result;
+    result = {chosen}(x < __builtin_inf{suffix}(), result, x);
+    result = {chosen}(x == 0, -__builtin_inf{suffix}(), result);
+    return {chosen}(x < 0, __builtin_nan{suffix}(""), result);
 """
     )
 
 
 _BODIES = {"exp": _exp, "tanh": _tanh, "log": _log}
+# Where GCC may make no choices of branches, a text defines NO_CHOICES: they are made of bits, so
+# that loops with these functions are of vectors all the same.
+_CHOSEN = """\
+INLINE {name} chosen_{name}({unsigned} which, {name} a, {name} b) {{
+#ifdef NO_CHOICES
+    {unsigned} p, q;
+    __builtin_memcpy(&p, &a, sizeof p);
+    __builtin_memcpy(&q, &b, sizeof q);
+    q ^= (p ^ q) & (0 - which);
+    __builtin_memcpy(&b, &q, sizeof q);
+    return b;
+#else
+    return which ? a : b;
+#endif
+}}
+"""
+
+
+def choices(real: str) -> dict[str, str]:
+    """The C text of what these functions choose between two values by."""
+    return {f"chosen_{real}": _CHOSEN.format(name=real, unsigned=_REALS[real].unsigned)}
 
 
 def functions(real: str) -> dict[str, str]:

@@ -368,6 +368,7 @@ def _functions(vector_math: str | None) -> dict[str, str]:
     """The texts of all functions by name, each after those that it calls."""
     elementary: dict[str, str] = {}
     for src in ("f32", "f64"):
+        elementary |= polynomials.choices(src)
         elementary |= libm.functions(src, vector_math) | polynomials.functions(src)
         elementary[f"fmod_{src}"] = _substitute(_FMOD, src)
         elementary[f"so_far_{src}"] = _substitute(_SO_FAR, src)
