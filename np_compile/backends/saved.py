@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import fx
 
+from np_compile.lowering.tensor_graph import Differentiable
+
 
 def results_of(graph: fx.Graph) -> list[Any]:
     """What a graph gives, one by one."""
@@ -80,8 +82,8 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     _copy(backward.graph, second, env)
     second.output(tuple(env[n] for n in results_of(backward.graph) if n is not None))
     return Saved(
-        fx.GraphModule(forward, first),
-        fx.GraphModule(backward, second),
+        Differentiable(forward, first),
+        Differentiable(backward, second),
         [results.index(n) for n in again],
         [inputs.index(n) for n in used],
     )
