@@ -84,7 +84,7 @@ class _Recorder(Recorder):
     it comes from."""
 
     def __init__(self, notes: Sequence[str]):
-        super().__init__(rules=_decompositions())
+        super().__init__(rules=decompositions())
         self._names = notes
         self._begins: list[int] = []  # numbers of autograd's of the first node of each operator
         self._notes: list[dict[str, Any]] = []  # beside these
@@ -149,8 +149,10 @@ def _memory(t: torch.Tensor) -> int:
 
 
 @cache
-def _decompositions() -> Mapping[Any, Callable]:
-    """Operators that are made of others, as AOTAutograd is told."""
+def decompositions() -> Mapping[Any, Callable]:
+    """Operators that are made of others, as AOTAutograd is told; but `index_add`, which refuses
+    indices below zero, and what it is made of does not."""
     from torch._decomp import _core_aten_decompositions_post_autograd
 
-    return _core_aten_decompositions_post_autograd()
+    made = _core_aten_decompositions_post_autograd()
+    return {f: rule for f, rule in made.items() if f is not _aten.index_add.default}

@@ -138,13 +138,6 @@ def _warn_once(message: str) -> None:
 _LINES = ("user_line", "np_call")  # of a graph node: the user's line, and the NumPy call there
 
 
-@functools.cache
-def _decompositions() -> Any:
-    from torch._decomp import core_aten_decompositions
-
-    return core_aten_decompositions()  # looks for all operators that there are: 0.1 s
-
-
 def _with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in part.graph.nodes:
         node.meta.update(node.meta.get("custom", {}))
@@ -215,6 +208,8 @@ class _Differentiable:
         """The program between AOTAutograd's wrappers."""
         from torch._dynamo.backends.common import aot_autograd
 
+        from .differentiated import decompositions
+
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         with torch._functorch.config.patch(
@@ -224,7 +219,7 @@ class _Differentiable:
                 fw_compiler=self._forward,
                 bw_compiler=self._backward,
                 partition_fn=self._partition,
-                decompositions=_decompositions(),
+                decompositions={**decompositions()},
             )(graph, example_inputs)
         return program
 

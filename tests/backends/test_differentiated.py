@@ -137,3 +137,26 @@ def test_hooks_of_the_caller_see_what_a_call_saves_alone():
         np_compile.compile(np_compile.wrap_numpy(f))(x)
     assert seen
     assert not any(t.is_meta for t in seen)
+
+
+def counted(x, i):
+    n = np.bincount(i, minlength=3)
+    return (x[: len(n)] * n).sum() * np.bincount(i, weights=x, minlength=3)[0]
+
+
+def test_counts_beside_gradients_are_part_of_the_program():
+    f = np_compile.compile(np_compile.wrap_numpy(counted))
+    x = torch.tensor([2.0, 3.0, 5.0, 7.0], dtype=torch.float64, requires_grad=True)
+    few, beyond, below = (torch.tensor([0, 1, 1, k]) for k in (2, 3, -1))
+    for i in (few, few, few, beyond, few):
+        if i is beyond:
+            assert f._keeper.kept
+        made = f(x, i)
+        assert made.item() == counted(x.detach().numpy(), i.numpy())
+        (slope,) = torch.autograd.grad(made, x)
+        (expected,) = torch.autograd.grad(np_compile.wrap_numpy(counted)(x, i), x)
+        assert slope.tolist() == expected.tolist()
+    f = np_compile.compile(np_compile.wrap_numpy(counted))
+    f(x, few)
+    with pytest.raises(ValueError, match="'list' argument must have no negative elements"):
+        f(x, below)
