@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -181,9 +180,14 @@ class _Differentiable:
         asked = [t.requires_grad for t in example_inputs]
         if alone and device.type == "cpu":
             count = len(results_of(graph.graph))
-            # RuntimeError: no way to do it on the meta device, or none at all, as AOTAutograd says.
-            with suppress(Written, RuntimeError):
+            try:
                 found = differentiated(graph, example_inputs, _LINES)
+            except (
+                Written,
+                RuntimeError,
+            ):  # no way on the meta device, or none, as torch says then
+                pass
+            else:
                 if found is None:
                     put_checks(graph.graph, checks, count)
                     self.call = self._make_first(graph)
