@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ._attributes import FlatIterator
+from ._bracketed import bracketed
 from ._door import door, handed, method_of, ufunc
 from ._handed import handed_class
 from ._ndarray import ndarray, share_or_host
@@ -94,7 +95,26 @@ def _stand_in(own: Any, label: str) -> Any:
         return own
     if callable(own):
         return handed(label, own)
+    if own is np.r_ or own is np.c_:
+        return _Brackets(handed_class(type(own)).of(own))
     return handed_class(type(own)).of(own)
+
+
+class _Brackets:
+    """np.r_, np.c_."""
+
+    def __init__(self, handed: Any):
+        self._handed = handed
+
+    def __getitem__(self, key: Any) -> Any:
+        made = bracketed(_np, self._handed._own, key)
+        return self._handed[key] if made is None else made
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._handed, name)
+
+    def __len__(self) -> int:
+        return len(self._handed)
 
 
 # Functions whose results tell of floating-point errors. Other rows give their warnings themselves.
@@ -127,6 +147,9 @@ class Module(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         return dir(self._own)
+
+
+_np = Module(np)
 
 
 def lookup(module: types.ModuleType, name: str) -> Any:

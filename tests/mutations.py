@@ -40,6 +40,8 @@ MUTATIONS = (
         "return x if out is None or dtype is not None else widened(x, out)",
         "return x",
         "shim/test_reductions.py",
+    ),
+    Mutation(
         "np_compile/reader/ways.py",
         "        names[name], variables[name] = x, Variable(r, name, as_type(of))\n    return",
         "        variables[name] = Variable(r, name, as_type(of))\n    return",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from np_compile import config
 
 from .by_torch import device_of, inductor
+
+if TYPE_CHECKING:
+    from .halves import Halves
 
 _HOST = torch.device("cpu")
 
@@ -149,14 +152,12 @@ class _Differentiable:
         self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor],
         device: torch.device,
     ):  # fmt: skip
-        from torch._decomp import core_aten_decompositions
-        from torch._dynamo.backends.common import aot_autograd
-
         from np_compile.kernels.frontend.nodes import mutated_roots
 
         from .checks import checking, put_checks, take_checks
-        from .halves import Halves, complete, only_makes_arrays, with_gradient, without_copies
-        from .saved import is_copied_alone, placeholders
+        from .differentiated import Written, differentiated
+        from .halves import only_makes_arrays, with_gradient, without_copies
+        from .saved import is_copied_alone, placeholders, results_of
         from .twice import refusing
 
         self._device = device
@@ -173,30 +174,69 @@ class _Differentiable:
         names = {n: f"primals_{k}" for k, n in inputs}  # AOTAutograd's
         self._written = {name for n, name in names.items() if n in mutated}
         self._renewed = {name for n, name in names.items() if n in renewed}
+        self.call: Callable
+        alone = only_makes_arrays(graph.graph)
+        asked = [t.requires_grad for t in example_inputs]
+        if alone and device.type == "cpu":
+            count = len(results_of(graph.graph))
+            try:
+                found = differentiated(graph, example_inputs, _LINES)
+            except (Written, RuntimeError):  # the meta device has no way; or there is none, which
+                pass  # torch says then
+            else:
+                if found is None:
+                    put_checks(graph.graph, checks, count)
+                    self.call = self._make_first(graph)
+                    return
+                joint, floats = found
+                self._partition(joint, None, num_fwd_outputs=count)
+                if self._tied(floats, checks, len(asked)):
+                    return
+        self._split = None
+        program = self._by_torch(graph, example_inputs)
+        if alone and self._split is not None:
+            forward, _, count = self._split
+            floats = with_gradient(forward.graph, count, asked)
+            if self._tied(floats, checks, len(asked)):
+                return
+        self.call = checking(refusing(program), checks)
+        self._make_first(self._whole)
+
+    def _by_torch(
+        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
+    ) -> Callable:
+        """The program between AOTAutograd's wrappers."""
+        from torch._dynamo.backends.common import aot_autograd
+
+        from .differentiated import decompositions
+
         for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
             node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
         with torch._functorch.config.patch(
             donated_buffer=False
         ):  # a graph may be gone through twice
-            program = aot_autograd(
+            program: Callable = aot_autograd(
                 fw_compiler=self._forward,
                 bw_compiler=self._backward,
                 partition_fn=self._partition,
-                decompositions=core_aten_decompositions(),
+                decompositions={**decompositions()},
             )(graph, example_inputs)
-        self.call: Callable = checking(refusing(program), checks)
-        if self._split is not None and only_makes_arrays(graph.graph):
-            forward, backward, count = self._split
-            asked = [t.requires_grad for t in example_inputs]
-            floats = with_gradient(forward.graph, count, asked)
-            if complete(forward.graph, backward.graph, count, len(asked), floats):
-                count = put_checks(forward.graph, checks, count)
-                self.halves = Halves(
-                    forward, backward, floats, count, self._make_first, self._gradient
-                )
-                self.call = self.halves.call
-                return
-        self._make_first(self._whole)
+        return program
+
+    def _tied(self, floats: list[int], checks: list[tuple], inputs: int) -> bool:
+        """Whether the halves can do without wrappers; then they are made. floats: numbers of the
+        results that have a gradient."""
+        from .checks import put_checks
+        from .halves import Halves, complete
+
+        assert self._split is not None
+        forward, backward, count = self._split
+        if not complete(forward.graph, backward.graph, count, inputs, floats):
+            return False
+        count = put_checks(forward.graph, checks, count)
+        self.halves = Halves(forward, backward, floats, count, self._make_first, self._gradient)
+        self.call = self.halves.call
+        return True
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         return self.call(*tensors)
@@ -246,10 +286,12 @@ class _Differentiable:
     def _partition(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **options: Any) -> tuple:
         """Both halves of the joint graph, of which the forward one gives so many results."""
         from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
+        from torch.fx._lazy_graph_module import _use_lazy_graph_module as without_code
 
         from .saved import save_copies
 
-        forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
+        with without_code(True):  # nobody runs the halves
+            forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
         save_copies(forward, backward, num_fwd_outputs, self._written, self._renewed)
         self._split = forward, backward, num_fwd_outputs
         return forward, backward

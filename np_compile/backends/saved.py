@@ -14,6 +14,7 @@ import torch
 from torch import fx
 
 from np_compile.kernels.frontend.nodes import has_an_effect
+from np_compile.lowering.tensor_graph import Differentiable
 
 
 def results_of(graph: fx.Graph) -> list[Any]:
@@ -82,8 +83,8 @@ def save_bases(forward: fx.GraphModule, backward: fx.GraphModule, count: int) ->
     _copy(backward.graph, second, env)
     second.output(tuple(env[n] for n in results_of(backward.graph) if n is not None))
     return Saved(
-        fx.GraphModule(forward, first),
-        fx.GraphModule(backward, second),
+        Differentiable(forward, first),
+        Differentiable(backward, second),
         [results.index(n) for n in again],
         [inputs.index(n) for n in used],
     )

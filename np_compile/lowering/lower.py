@@ -29,7 +29,7 @@ from np_compile.tape.tree import mapped
 from .general import GeneralGraph, Tie, lower_general
 from .lens import Lens, indexed, settle
 from .record import Recorder
-from .tensor_graph import TensorGraph
+from .tensor_graph import Differentiable, TensorGraph
 
 
 def written_inputs(node: Node, live: tuple[int, ...]) -> dict[int, int]:
@@ -53,13 +53,17 @@ def lower(
     def replay(tensors: Any, graph: torch.fx.Graph | None) -> list[torch.Tensor]:
         return _replay(node, live, tensors, n_inputs, has_floats, ints, dynamic, graph)
 
+    written = [*written_inputs(node, live)]
     with torch.no_grad(), shim.quiet():
-        place = _place(args, device)
-        if place is not None and (kernels or place.type == "cpu"):
+        place = _place([a.detach() for a in args], device)
+        if place is not None and any(a.requires_grad for a in args):
+            if place.type == "cpu":
+                return _record_differentiable(replay, args, n_inputs, written)
+        elif place is not None and (kernels or place.type == "cpu"):
             return _record(replay, args, n_inputs, place)
         from .trace import trace  # with much of torch behind it
 
-        return trace(replay, args, [*written_inputs(node, live)], device)
+        return trace(replay, args, written, device)
 
 
 def lower_for_sizes(
@@ -117,6 +121,21 @@ def _record(
         outputs = replay(inputs, recorder.graph)
     graph = recorder.finish(outputs)
     return TensorGraph(recorder.constants, graph)
+
+
+def _record_differentiable(
+    replay: Callable, args: list[torch.Tensor], n_inputs: int, written: list[int]
+) -> torch.fx.GraphModule:
+    """As `_record`, on the CPU, of operators that autograd can go through; `written`: the inputs
+    that the replay writes to."""
+    from .trace import DIFFERENTIABLE, without_writes
+
+    recorder = Recorder(rules=DIFFERENTIABLE)
+    inputs = [recorder.input(a.detach(), k >= n_inputs) for k, a in enumerate(args)]
+    pure = without_writes(lambda *tensors: replay(tensors, recorder.graph), written)
+    with recorder, torch.enable_grad():
+        outputs = pure(*inputs)
+    return Differentiable(recorder.constants, recorder.finish(outputs))
 
 
 def interpreter(

@@ -8,6 +8,7 @@ tensors, without gradients and several devices, in a twentieth of the time.
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -25,20 +26,23 @@ _aten = torch.ops.aten
 class Recorder(Shapes):
     """The graph of the operators that run within it.
 
-    place: the device of the run. graph: so far. constants: the tensors behind its `get_attr` nodes,
-    by name. A node's `meta["val"]` is a meta tensor (a tuple of them) with its shape, strides and
-    dtype.
+    place: the device of the run. rules: what stands for some operators, made of others, or gives
+    NotImplemented. graph: so far. constants: the tensors behind its `get_attr` nodes, by name. A
+    node's `meta["val"]` is a meta tensor (a tuple of them) with its shape, strides and dtype.
     """
 
-    def __init__(self, place: torch.device = _CPU) -> None:
+    def __init__(
+        self, place: torch.device = _CPU, rules: Mapping[Any, Callable] | None = None
+    ) -> None:
         super().__init__()
         self.place = place
+        self._rules = rules or {}
         self.graph = Graph()
         self.constants: dict[str, torch.Tensor] = {}
         # id of a constant -> it, as its copy on a device does not keep it, and its meta tensor.
         self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
-    def input(self, like: torch.Tensor, parameters: bool = False) -> torch.Tensor:
+    def input(self, like: torch.Tensor, parameters: bool = False, name: str = "") -> torch.Tensor:
         """The meta tensor of the graph's next input, laid out as `like`. parameters: whether it is
         a vector of these, which a call of the program has as numbers."""
         offset = like.storage_offset()
@@ -46,17 +50,17 @@ class Recorder(Shapes):
         if offset:
             room = torch.empty(offset + _span(like), dtype=like.dtype, device="meta")
             meta = room.as_strided(like.shape, like.stride(), offset)
-        node = self.graph.placeholder(f"arg{len(self.graph.nodes)}_1")
+        node = self.graph.placeholder(name or f"arg{len(self.graph.nodes)}_1")
         node.meta["parameters"] = parameters
         return self._track(meta, node)
 
-    def finish(self, outputs: list[torch.Tensor]) -> Graph:
+    def finish(self, outputs: Sequence[torch.Tensor | None]) -> Graph:
         """The graph that gives `outputs`, without operators that nothing needs."""
         with self:
-            given = [t if t.is_meta else self._constant(t) for t in outputs]
-        self.graph.output([self._node(t) for t in given])
+            given = [t if t is None or t.is_meta else self._constant(t) for t in outputs]
+        self.graph.output([None if t is None else self._node(t) for t in given])
         for node in reversed(self.graph.nodes):
-            if not node.users and node.op in ("call_function", "get_attr") and not _writes(node):
+            if node.op in ("call_function", "get_attr") and not (node.users or _acts(node)):
                 self.graph.erase_node(node)
         return self.graph
 
@@ -64,6 +68,11 @@ class Recorder(Shapes):
         self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
     ) -> Any:
         kwargs = kwargs or {}
+        if func in self._rules:
+            with self:
+                made = self._rules[func](*args, **kwargs)
+            if made is not NotImplemented:
+                return made
         if _is_composite(func):
             with self:
                 return func.decompose(*args, **kwargs)
@@ -103,14 +112,14 @@ class Recorder(Shapes):
 
     def _constant(self, t: torch.Tensor) -> torch.Tensor:
         """A fresh copy, in each run, of a tensor that has data; as a meta tensor."""
-        held = self._held(t)
+        held = self.held(t)
         node = self.graph.create_node(
             "call_function", _aten.lift_fresh_copy.default, (self._node(held),),
             name="lift_fresh_copy",
         )  # fmt: skip
         return self._track(self.run(_aten.empty_like.default, (held,), {}), node)
 
-    def _held(self, t: torch.Tensor) -> torch.Tensor:
+    def held(self, t: torch.Tensor) -> torch.Tensor:
         """The meta tensor of a tensor that has data, which becomes an attribute of the graph."""
         found = self._known.get(id(t))
         if found is None:
@@ -141,7 +150,7 @@ class Recorder(Shapes):
     def _graph_side(self, a: Any) -> Any:
         """An argument as the graph has it: nodes for tensors, and the device of the run."""
         if isinstance(a, torch.Tensor):
-            return self._node(a if a.is_meta else self._held(a))
+            return self._node(a if a.is_meta else self.held(a))
         if isinstance(a, (list, tuple)):
             return type(a)(self._graph_side(b) for b in a)
         return self.place if isinstance(a, torch.device) else a
@@ -149,7 +158,7 @@ class Recorder(Shapes):
     def _meta_side(self, a: Any, name: str = "") -> Any:
         """An argument for the meta device."""
         if isinstance(a, torch.Tensor):
-            return a if a.is_meta else self._held(a)
+            return a if a.is_meta else self.held(a)
         if isinstance(a, list):
             return [self._meta_side(b) for b in a]
         return torch.device("meta") if name == "device" else a
@@ -178,5 +187,7 @@ def _is_composite(func: Any) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
-def _writes(node: Node) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable
+def _acts(node: Node) -> bool:
+    """Whether an operator writes to something, or looks at what may be wrong and gives nothing."""
+    schema: Any = getattr(node.target, "_schema", None)
+    return schema is not None and (schema.is_mutable or not schema.returns)

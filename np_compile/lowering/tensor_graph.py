@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -60,8 +60,10 @@ class TensorGraph(torch.fx.GraphModule):
     """A `torch.fx.GraphModule` whose Python code is generated when somebody asks for it.
 
     `forward` and `code` ask for it. A back end that reads the graph alone never does, and that is
-    half the time of lowering. What `_EXACTLY` names is computed as NumPy does it.
+    half the time of lowering. What `replaced` names is computed as NumPy does it.
     """
+
+    replaced: Mapping[Any, Callable] = _EXACTLY
 
     def recompile(self) -> Any:
         """Bring the generated code up to date with the graph; torch's code object, if any."""
@@ -75,9 +77,11 @@ class TensorGraph(torch.fx.GraphModule):
             self._written()
 
     def _written(self) -> Any:
-        replaced = [(node, node.target) for node in self.graph.nodes if node.target in _EXACTLY]
+        replaced = [
+            (node, node.target) for node in self.graph.nodes if node.target in self.replaced
+        ]
         for node, operator in replaced:
-            node.target = _EXACTLY[operator]
+            node.target = self.replaced[operator]
         try:
             return super().recompile()
         finally:
@@ -101,3 +105,9 @@ class TensorGraph(torch.fx.GraphModule):
     def __reduce__(self) -> Any:
         """What is read again is traced, and has to be torch's operators."""
         return torch.fx.GraphModule(self, self.graph).__reduce__()
+
+
+class Differentiable(TensorGraph):
+    """One that autograd goes through: all its operators are torch's."""
+
+    replaced: Mapping[Any, Callable] = {}

@@ -1,6 +1,6 @@
-"""torch's own tracer: the tensor graph of a segment with gradients, or on a device.
+"""The tensor graph of a segment that is differentiated, and torch's own tracer for devices.
 
-The segment is replayed under `make_fx` on fake tensors.
+There the segment is replayed under `make_fx` on fake tensors.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def trace(
         return replay(tensors, None if mode is None else mode.tracer.graph)
 
     differentiated = any(a.requires_grad for a in args)
-    traced = _without_writes(run, written) if differentiated else run
+    traced = without_writes(run, written) if differentiated else run
     examples = [a.detach() for a in args]
     with torch.set_grad_enabled(differentiated), device or nullcontext():
         graph = make_fx(
             _unannounced(traced),
-            decomposition_table=_DIFFERENTIABLE,
+            decomposition_table=DIFFERENTIABLE,
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
         )(*examples)
@@ -58,7 +58,7 @@ def _unannounced(traced: Callable) -> Callable:
     return run
 
 
-def _without_writes(replay: Callable, written: list[int]) -> Callable:
+def without_writes(replay: Callable, written: list[int]) -> Callable:
     """The segment with its writes made into new values, and inputs written to once, at the end:
     nothing that autograd has saved is changed behind its back."""
 
@@ -114,7 +114,7 @@ def _strided_scatter(
 
 # What functionalization leaves of a write has no derivative in torch, or a wrong one; these have.
 _aten = torch.ops.aten
-_DIFFERENTIABLE: dict[Any, Callable[..., Any]] = {
+DIFFERENTIABLE: dict[Any, Callable[..., Any]] = {
     _aten.copy.default: _copy,
     _aten.as_strided_scatter.default: _strided_scatter,
     **{f.default: _by_parts(f) for f in (_aten.slice_scatter, _aten.select_scatter)},

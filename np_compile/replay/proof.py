@@ -83,7 +83,7 @@ _PLAIN_NAMES = frozenset(["__class__", "__init__", "__module__", "__qualname__",
 _LOOKING = (np.may_share_memory, np.shares_memory)
 
 # What gives arrays of ranges, or indices, by brackets.
-_GRIDS = (np.mgrid, np.ogrid, np.s_, np.index_exp)
+_GRIDS = (np.mgrid, np.ogrid, np.s_, np.index_exp, np.r_, np.c_)
 
 # Types of values that cannot change. Subclasses may: they have attributes, and operators of their
 # own; so may records and what object arrays hold.

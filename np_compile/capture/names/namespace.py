@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
+from np_compile.shim._bracketed import bracketed
 from np_compile.tape.node import Break
 
 from ..arrays.array import Array, let_read, read, recorded
@@ -230,6 +231,25 @@ class _Grid(Standing):
         return capture.new_plain(made) if plain else capture.fresh(made)
 
 
+class _Brackets(_Grid):
+    """np.r_, np.c_: of the function's arrays they are calls of `np.concatenate` and its like."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if current() is None or not mentions(key):
+            return super().__getitem__(key)
+        made = bracketed(_Names, self.__np_compile_real__, key)
+        return self.__np_compile_real__[key] if made is None else made
+
+
+class _NamesType(type):
+    def __getattr__(cls, name: str) -> Any:
+        return replacement(getattr(np, name), name)
+
+
+class _Names(metaclass=_NamesType):
+    """Functions of NumPy's that record their calls."""
+
+
 class _Lacking(Standing):
     """A function that the shim has not: it runs in NumPy; code around it stays compiled."""
 
@@ -383,6 +403,8 @@ def replacement(value: Any, name: str | None = None) -> Any:
         return found
     if value is np.mgrid or value is np.ogrid:
         return _standing.setdefault(id(value), _Grid(value))
+    if value is np.r_ or value is np.c_:
+        return _standing.setdefault(id(value), _Brackets(value))
     if isinstance(value, type):
         return value
     if not callable(value):

@@ -36,7 +36,6 @@ def allowed(capture: Capture) -> bool:
         and not watch.spoiled
         and not watch.written
         and capture.options.backend == "native"
-        and not capture.differentiates()
     )
 
 

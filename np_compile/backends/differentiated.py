@@ -1,0 +1,158 @@
+"""A program and its gradient as one graph, written down operator by operator.
+
+AOTAutograd goes through a graph three times, on fake tensors below several layers, as it sees to
+writes, to results that share memory and to subclasses of tensors. A graph that only makes new
+arrays needs none of that: it runs once on tensors without data, under torch's autograd, and a
+`Recorder` below that writes down what both do, in a tenth of the time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch import fx
+from torch.autograd.graph import saved_tensors_hooks
+
+from np_compile.lowering.record import Recorder
+from np_compile.lowering.tensor_graph import Differentiable
+from np_compile.shim._devices import NODE
+
+from .saved import placeholders, results_of
+
+_aten = torch.ops.aten
+
+
+def differentiated(
+    graph: fx.GraphModule, example_inputs: Sequence[torch.Tensor], notes: Sequence[str]
+) -> tuple[fx.GraphModule, list[int]] | None:
+    """The graph that takes inputs (`primals_1`, ...) and gradients of results (`tangents_1`, ...),
+    and gives the results and a gradient of each input, or None; with the numbers of the results
+    that have a gradient; None where none has one. graph: only makes new arrays. notes: what nodes
+    hand on of their `meta`. Errors: Written.
+    """
+    recorder = _Recorder(notes)
+    values: dict[fx.Node, Any] = {}
+    inputs = []
+    for k, (node, like) in enumerate(zip(placeholders(graph.graph), example_inputs, strict=True)):
+        made = recorder.input(like.detach(), node.meta.get("parameters", False), f"primals_{k + 1}")
+        values[node] = made.requires_grad_(like.requires_grad)
+        inputs.append(made)
+    with recorder, torch.enable_grad(), _saved_here():
+        for node in graph.graph.nodes:
+            if node.op == "get_attr":
+                values[node] = recorder.held(getattr(graph, str(node.target)))
+            elif node.op == "call_function":
+                recorder.follow(node)
+                args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+                values[node] = node.target(*args, **kwargs)
+    results = [values[n] for n in results_of(graph.graph)]
+    floats = [k for k, t in enumerate(results) if t.requires_grad]
+    if not floats:
+        return None
+    with recorder.graph.inserting_before(recorder.first):
+        tangents = [
+            recorder.input(torch.empty_like(results[k]), name=f"tangents_{n}")
+            for n, k in enumerate(floats, 1)
+        ]
+    asked = [t for t in inputs if t.requires_grad]
+    recorder.turn()
+    with recorder:
+        found = torch.autograd.grad(
+            [results[k] for k in floats], asked, tangents, allow_unused=True
+        )
+    gradients = iter(found)
+    given = [next(gradients) if t.requires_grad else None for t in inputs]
+    joint = recorder.finish([*results, *given])
+    return Differentiable(recorder.constants, joint), floats
+
+
+def _saved_here() -> saved_tensors_hooks:
+    """What autograd saves within the block is not told to hooks of the caller's."""
+    return saved_tensors_hooks(lambda t: t, lambda t: t)
+
+
+class Written(Exception):
+    """An operator writes to memory that others share."""
+
+
+class _Recorder(Recorder):
+    """Writes down what autograd does too. Each node has the notes of the operator of the graph that
+    it comes from."""
+
+    def __init__(self, notes: Sequence[str]):
+        super().__init__(rules=decompositions())
+        self._names = notes
+        self._begins: list[int] = []  # numbers of autograd's of the first node of each operator
+        self._notes: list[dict[str, Any]] = []  # beside these
+        self._backward = False
+        self._shared: dict[int, int] = {}  # how many tensors there are of each memory
+
+    @property
+    def first(self) -> fx.Node:
+        """What follows the inputs."""
+        return next(n for n in self.graph.nodes if n.op != "placeholder")
+
+    def follow(self, node: fx.Node) -> None:
+        """What comes is of this node of the graph."""
+        self._begins.append(torch.autograd._get_sequence_nr())
+        self._notes.append({k: node.meta[k] for k in self._names if k in node.meta})
+
+    def turn(self) -> None:
+        """What comes are gradients."""
+        self._backward = True
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None
+    ) -> Any:
+        if func is _aten.detach.default:  # autograd, of what it saves
+            return self._track(args[0].detach(), self._node(args[0]))
+        if func._schema.is_mutable:
+            return self._anew(func, args, kwargs or {})
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+    def _anew(self, func: Any, args: tuple, kwargs: dict) -> torch.Tensor:
+        """What an operator writes to a tensor, as that tensor's new value."""
+        t: torch.Tensor = args[0]
+        name = func.overloadpacket.__name__
+        packet = getattr(_aten, name[:-1], None) if name.endswith("_") else None
+        form = getattr(packet, func._overloadname, None)
+        if form is None or self._shared.get(_memory(t), 0) != 1:
+            raise Written
+        with self:
+            made = form(*args, **kwargs)
+        if made.stride() != t.stride() or made.dtype is not t.dtype or made.shape != t.shape:
+            raise Written
+        setattr(t, NODE, (self, self._node(made)))
+        return t
+
+    def _track(self, result: Any, node: fx.Node) -> Any:
+        if "val" not in node.meta and self._notes:
+            node.meta.update(self._current())
+        if isinstance(result, torch.Tensor):
+            self._shared[_memory(result)] = self._shared.get(_memory(result), 0) + 1
+        return super()._track(result, node)
+
+    def _current(self) -> dict[str, Any]:
+        if not self._backward:
+            return self._notes[-1]
+        node = torch._C._current_autograd_node()
+        at = 0 if node is None else bisect_right(self._begins, node._sequence_nr())
+        return self._notes[at - 1] if at else {}
+
+
+def _memory(t: torch.Tensor) -> int:
+    return t.untyped_storage()._cdata
+
+
+@cache
+def decompositions() -> Mapping[Any, Callable]:
+    """Operators that are made of others, as AOTAutograd is told; but `index_add`, which refuses
+    indices below zero, and what it is made of does not."""
+    from torch._decomp import _core_aten_decompositions_post_autograd
+
+    made = _core_aten_decompositions_post_autograd()
+    return {f: rule for f, rule in made.items() if f is not _aten.index_add.default}
