@@ -31,7 +31,7 @@ def expanded(r: Reader, node: ast.For, f: FunctionType, args: Sequence[ast.expr]
     inside: frozenset[CodeType] = getattr(node, "generators", frozenset())
     if f.__code__ in inside:
         raise Unreadable(f"{f.__name__} goes through itself")
-    prefix = f"__each{node.lineno}_{node.col_offset}_"
+    prefix = f"{r.hidden('each', node)}_"
     made, body = opened(r, node.iter, f, args, prefix)
     inside_it = [x for part in body for x in walk(part)]
     for part in inside_it:

@@ -84,7 +84,7 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
         return value
     if (found := members.of_enumeration(value)) is not None:
         return Tup(tuple(found))
-    hidden = _hidden("src", node)
+    hidden = _hidden(r, "src", node)
     sources = {hidden.id: value}
     if isinstance(value, Range):
         n = range_length(r, value)
@@ -112,7 +112,7 @@ def _of_value(r: Reader, node: ast.expr) -> Tup | Run:
 
 def _of_dict(r: Reader, node: ast.expr, x: View) -> Tup | Run:
     """Keys, values or items, in a loop in which none is added."""
-    t, hidden = x.table, _hidden("src", node)
+    t, hidden = x.table, _hidden(r, "src", node)
     if t.of is None:
         return Tup(())  # its items are known when it is read again
     part = ast.copy_location(ast.Attribute(hidden, x.name, ast.Load()), node)
@@ -124,7 +124,7 @@ def _of_dict(r: Reader, node: ast.expr, x: View) -> Tup | Run:
 
 def by_tables(r: Reader, node: ast.expr, values: Tup) -> Run:
     """A tuple of numbers, or of tuples of numbers, by its items' place."""
-    hidden = _hidden("src", node)
+    hidden = _hidden(r, "src", node)
     try:
         at = _table(r, values.items)
     except Unreadable:
@@ -165,8 +165,8 @@ def _table(r: Reader, items: Sequence[Value]) -> Callable[[Reader, Num], Value]:
     return at
 
 
-def _hidden(hint: str, node: ast.expr) -> ast.Name:
-    return ast.copy_location(ast.Name(f"__{hint}{node.lineno}_{node.col_offset}", ast.Load()), node)
+def _hidden(r: Reader, hint: str, node: ast.expr) -> ast.Name:
+    return ast.copy_location(ast.Name(r.hidden(hint, node), ast.Load()), node)
 
 
 def _enumerated(r: Reader, node: ast.Call) -> Tup | Run:
@@ -178,7 +178,7 @@ def _enumerated(r: Reader, node: ast.Call) -> Tup | Run:
         if start.value is None:
             raise Unreadable("enumerate from a value")
         return Tup(tuple(Tup((python(start.value + k), x)) for k, x in enumerate(inner.items)))
-    hidden = _hidden("start", node)
+    hidden = _hidden(r, "start", node)
     return replace(
         inner,
         get=lambda r, k: Tup((operate(r, "Add", start, k), inner.get(r, k))),
@@ -245,7 +245,7 @@ def _indices(r: Reader, node: ast.Call) -> Run:
         shape = shape if isinstance(shape, Tup) else Tup((shape,))
     else:
         shape = Tup(tuple([expression(r, a) for a in node.args]))
-    shape, hidden = kept(r, shape), _hidden("shape", node)
+    shape, hidden = kept(r, shape), _hidden(r, "shape", node)
     assert isinstance(shape, Tup)
     extents: list[Num] = [n for n in shape.items if isinstance(n, Num) and n.kind == "int"]
     if not extents or len(extents) < len(shape.items):
@@ -262,7 +262,7 @@ def _elements(r: Reader, node: ast.Call) -> Run:
     a = kept(r, expression(r, node.args[0]))
     if not isinstance(a, Arr) or not a.ndim:
         raise Unreadable("np.ndenumerate of this")
-    hidden, place = _hidden("src", node), _place(a.dims)
+    hidden, place = _hidden(r, "src", node), _place(a.dims)
 
     def get(r: Reader, k: Num) -> Value:
         at = place(r, k)

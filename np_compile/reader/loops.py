@@ -91,7 +91,7 @@ def _unrolled(r: Reader, node: ast.For, values: Tup) -> None:
         isinstance(x, (ast.Break, ast.Continue)) for x in own(node.body)
     ):
         raise _Long
-    hidden = f"__src{node.lineno}_{node.col_offset}"
+    hidden = r.hidden("src", node)
     before = r.names
     source: Any = named(r, node.iter)  # Python, where it goes on, sees whether a dict grows
     source = source if has_named_items(source) else values
@@ -116,7 +116,7 @@ class _For:
 
     def __init__(self, r: Reader, node: ast.For, values: Run):
         self._values, self._node = values, node
-        self._hidden = f"__at{node.lineno}_{node.col_offset}"
+        self._hidden = r.hidden("at", node)
         self.steady = values.steady
         self.after: list[str] = []  # lines behind it, if there was an iteration
         self.place: list = []  # before it: for what does the same by tiles

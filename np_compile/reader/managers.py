@@ -93,7 +93,7 @@ def apart(r: Reader, node: ast.With) -> list[ast.stmt] | None:
         elif f is contextlib.suppress:
             make = lambda: _suppressed(node, args)  # noqa: E731
         elif _may_be_manager(f, named(r, of)):
-            make = lambda: _entered(node)  # noqa: E731
+            make = lambda: _entered(r, node)  # noqa: E731
         else:
             return None
     if key not in cache:
@@ -128,9 +128,9 @@ def _suppressed(node: ast.With, args: Sequence[ast.expr]) -> list[ast.stmt]:
     return [ast.Try(node.body, [ast.ExceptHandler(kinds, None, [ast.Pass()])], [], [])]
 
 
-def _entered(node: ast.With) -> list[ast.stmt]:
+def _entered(r: Reader, node: ast.With) -> list[ast.stmt]:
     item = node.items[0]
-    name = _prefix(item)
+    name = r.hidden("with", item.context_expr)
     enter = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "__enter__", ast.Load()), [], [])
     leave = ast.Attribute(ast.Name(name, ast.Load()), "__exit__", ast.Load())
     ending = ast.Expr(ast.Call(leave, [ast.Constant(None)] * 3, []))
@@ -141,10 +141,6 @@ def _entered(node: ast.With) -> list[ast.stmt]:
     return [
         ast.Assign([ast.Name(name, ast.Store())], item.context_expr), _bound(item, enter), block,
     ]  # fmt: skip
-
-
-def _prefix(item: ast.withitem) -> str:
-    return f"__with{item.context_expr.lineno}_{item.context_expr.col_offset}"
 
 
 def _bound(item: ast.withitem, value: ast.expr) -> ast.stmt:
@@ -162,7 +158,7 @@ def _by_generator(
     r.entry.watch(("function", g, "__code__"), g.__code__)
     r.entry.watch(("function", g, "__defaults__"), g.__defaults__)
     call = node.items[0].context_expr
-    made, body = opened(r, call, g, args, f"{_prefix(node.items[0])}_")
+    made, body = opened(r, call, g, args, f"{r.hidden('with', node.items[0].context_expr)}_")
     inside = [x for part in body for x in walk(part)]
     if sum(map(_is_yield, inside)) != 1 or any(isinstance(x, ast.Return) for x in inside):
         raise Unreadable(f"{g.__name__}, which returns, or gives not once")

@@ -82,10 +82,10 @@ def method(r: Reader, owner: Obj, name: str, args: list[Value]) -> Value:
     return Tup(tuple(values) if name == "values" else tuple(Tup(pair) for pair in pairs))
 
 
-def one_by_one(node: ast.For, call: ast.Call) -> list[ast.stmt]:
-    """A loop over items or values as one over the keys: each is taken when it is its turn."""
+def one_by_one(node: ast.For, call: ast.Call, name: str) -> list[ast.stmt]:
+    """A loop over items or values as one over the keys, which have this name: each is taken when it
+    is its turn."""
     assert isinstance(call.func, ast.Attribute)
-    name = f"__key{node.lineno}_{node.col_offset}"
     key: ast.expr = ast.Name(name, ast.Load())
     value: ast.expr = ast.Subscript(call.func.value, key, ast.Load())
     if call.func.attr == "items":

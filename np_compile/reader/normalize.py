@@ -77,7 +77,7 @@ def _one_by_one(r: Reader, node: ast.Assign) -> list[ast.stmt]:
 
     def make() -> list[ast.stmt]:
         (first, *others), value = node.targets, node.value
-        prefix = f"__target{node.lineno}_{node.col_offset}"
+        prefix = r.hidden("target", node)
         if others:
             named = ast.Name(prefix, ast.Load())
             return [_assign(prefix, value), *(ast.Assign([t], named) for t in node.targets)]
@@ -120,7 +120,7 @@ def _of_record(r: Reader, node: ast.stmt) -> list[ast.stmt] | None:
         return None
     cache, key = r.entry.normalized, (id(node), 4)
     if key not in cache:
-        made = named_items.one_by_one(node, call)  # type: ignore[arg-type]
+        made = named_items.one_by_one(node, call, r.hidden("key", node))  # type: ignore[arg-type]
         cache[key] = ([ast.fix_missing_locations(ast.copy_location(x, node)) for x in made], node)
     return cache[key][0]
 
@@ -129,7 +129,7 @@ def _as_branches(r: Reader, node: ast.Match) -> list[ast.stmt]:
     """`match x: case 1 | 2: b` as `y = x`, `if y == 1 or y == 2: b`; of values, without names."""
     cache, key = r.entry.normalized, (id(node), 3)
     if key not in cache:
-        name = f"__match{node.lineno}_{node.col_offset}"
+        name = r.hidden("match", node)
         rest: list[ast.stmt] = []
         for case in reversed(node.cases):
             tests = [x for x in (_test_of(case.pattern, name), case.guard) if x is not None]
@@ -197,7 +197,7 @@ def _enumerated(r: Reader, node: ast.For, call: ast.Call) -> list[ast.stmt] | No
         return None
 
     def make() -> list[ast.stmt]:
-        prefix = f"__numbered{node.lineno}_{node.col_offset}"
+        prefix = r.hidden("numbered", node)
         place, item = (ast.Name(f"{prefix}_{k}", ast.Load()) for k in ("place", "item"))
         both = ast.Tuple([place, item], ast.Load())
         later = ast.AugAssign(ast.Name(place.id, ast.Store()), ast.Add(), ast.Constant(1))
@@ -283,7 +283,8 @@ def _as_loop(node: Any, name: str) -> list[ast.stmt]:
         for test in reversed(g.ifs):
             body = [ast.If(renamed.visit(test), body, [])]
         source = values if g is first else renamed.visit(g.iter)
-        body = [ast.For(renamed.visit(g.target), source, body, [])]
+        # Each loop lies in a place of its own, by which hidden names are told apart.
+        body = [ast.copy_location(ast.For(renamed.visit(g.target), source, body, []), g.target)]
     return [_assign(name, start), *body]
 
 
@@ -312,7 +313,7 @@ def _without_else(r: Reader, node: ast.For | ast.While) -> list[ast.stmt]:
     key = (id(node), 0)
     cache = r.entry.normalized
     if key not in cache:
-        name = f"__broke{node.lineno}_{node.col_offset}"
+        name = r.hidden("broke", node)
         loop = copy.copy(node)
         loop.body = [_flat_breaks(name, s) for s in copy.deepcopy(node.body)]
         loop.body = [x for part in loop.body for x in (part if isinstance(part, list) else [part])]

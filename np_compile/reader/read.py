@@ -237,6 +237,14 @@ class Reader:
         self._count += 1
         return f"{hint}_{self._prefix}{self._count}"
 
+    def hidden(self, hint: str, node: ast.AST) -> str:
+        """The name of a value that belongs to a node, which is none of the function's. Where a node
+        lies does not tell it apart: what a generator gives is written out for each of its loops."""
+        cache, key = self.entry.normalized, ("hidden", id(node))
+        if key not in cache:
+            cache[key] = len(cache), node
+        return f"__{hint}{node.lineno}_{cache[key][0]}"  # type: ignore[attr-defined]
+
     @property
     def names(self) -> int:
         """How many C names there are."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -414,3 +416,84 @@ def test_nonlocal_names_of_a_function_around_the_compiled_one():
     with whole():
         assert [fast(4), fast(4), fast(3)] == [6, 12, 15]
     assert count == 15
+
+
+def triangular(n):
+    t = 0
+    for k in range(n):
+        t += k
+        yield k
+        t += k
+    yield t
+
+
+def through_triangular(n):
+    for x in triangular(n):
+        yield x + 1
+
+
+def product(n):
+    p = 1
+    for k in range(1, n + 1):
+        p *= k  # it may be too large for C
+    return p
+
+
+def one_in_itself(n):
+    s = 0
+    for a in triangular(n):
+        for b in triangular(n):
+            s += product(n) * (a * 10 + b)
+    return s
+
+
+def one_through_another_in_itself(n):
+    s = 0
+    for a in through_triangular(n):
+        for b in through_triangular(n - 1):
+            s = s * 3 + a * b
+    return s
+
+
+def two_of_a_comprehension(n):
+    return [a * 100 + b for a in triangular(n) for b in triangular(n - 1)]
+
+
+def two_of_a_sum(n):
+    return sum(a * 10 + b for a in triangular(n) for b in triangular(2))
+
+
+def two_that_are_numbered(n):
+    return [(i, x, j, y) for i, x in enumerate(triangular(n)) for j, y in enumerate(triangular(2))]
+
+
+@contextmanager
+def counting(log):
+    log.append(len(log))
+    at = log[-1]
+    yield at
+    log.append(-at)
+
+
+def managers_in_themselves(n):
+    log = [0]
+    for k in range(n):
+        with counting(log) as a, counting(log) as b:
+            log.append(product(n) * a + b + k)
+    return log
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        *(one_in_itself, one_through_another_in_itself, two_of_a_comprehension, two_of_a_sum),
+        *(two_that_are_numbered, managers_in_themselves),
+    ],
+)
+def test_what_is_written_out_twice_has_names_of_its_own(f):
+    """The loops of a generator lie in the same lines wherever it is written out."""
+    fast = np_compile.compile(f)
+    with whole():
+        for n in (5, 6, 21, 26, 5, 30):
+            check_call(fast, f, (n,), 0)
+    assert not refusals(fast)
