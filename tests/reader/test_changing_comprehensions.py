@@ -87,3 +87,29 @@ def test_a_function_that_gets_another_name(monkeypatch: pytest.MonkeyPatch) -> N
         for name in ("helper", "other", "helper"):
             monkeypatch.setattr(helper, "__name__", name)
             assert fast(np.ones(3), 3) == named(np.ones(3), 3) == {name: 2.0}
+
+
+class Fitted:
+    def __init__(self, kind, shift):
+        self.kind, self.shift = kind, shift
+
+    def fit(self, x):
+        self.path, self.total = [], 0.0
+        for _ in range(2):
+            for v in x:
+                self.total += v if self.kind == "a" else 2 * v
+            self.path.append(float(self.total))
+        self.total += self.shift
+        return self
+
+
+def left_in_two_loops(x):
+    t = 0.0
+    for v in x:
+        t += v
+    fits = [Fitted(kind, shift).fit(x) for kind in ("a", "b") for shift in (0.0, 0.5)]
+    return [(f.kind, f.shift, f.total, f.path) for f in fits], t
+
+
+def test_where_one_of_several_loops_is_left_each_goes_on_with_its_own():
+    check_whatever_leaves(left_in_two_loops, [(np.arange(float(n)),) for n in (5, 6, 5)])
