@@ -279,8 +279,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/backends/native.py",
-        "                count = put_checks(forward.graph, checks, count)\n",
-        "                count -= len(checks)\n",
+        "        count = put_checks(forward.graph, checks, count)\n",
+        "        count -= len(checks)\n",
         "replay/test_tensors.py",
     ),
     Mutation(
@@ -1144,8 +1144,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/lowering/record.py",
-        'if not node.users and node.op in ("call_function", "get_attr") and not _writes(node):',
-        'if not node.users and node.op in ("call_function", "get_attr"):',
+        'if node.op in ("call_function", "get_attr") and not (node.users or _acts(node)):',
+        'if node.op in ("call_function", "get_attr") and not node.users:',
         "lowering/test_record.py",
     ),
     Mutation(

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from np_compile.kernels.frontend.nodes import has_an_effect, mutated_roots
+from np_compile.kernels.frontend.nodes import mutated_roots
+from np_compile.lowering.record import has_an_effect
 
 from .saved import placeholders, results_of
 

@@ -20,11 +20,12 @@ from torch import fx
 
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.kernels.compile import compile_graph
-from np_compile.kernels.frontend.nodes import Unsupported, has_an_effect
+from np_compile.kernels.frontend.nodes import Unsupported
 from np_compile.kernels.run.execute import Entry, Executable
 from np_compile.kernels.run.on_tensors import OnTensors
 from np_compile.kernels.run.sequence import Sequence as Runs
 from np_compile.kernels.run.sequence import Step
+from np_compile.lowering.record import has_an_effect
 
 from .halves import Halves, has_memory
 from .in_place import permuted, scattered, updated

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from np_compile.kernels.frontend.nodes import has_an_effect
+from np_compile.lowering.record import has_an_effect
 from np_compile.lowering.tensor_graph import Differentiable
 
 

@@ -187,6 +187,12 @@ def _is_composite(func: Any) -> bool:
     return torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd")
 
 
+def has_an_effect(node: Node) -> bool:
+    """Whether a node is no dead code though nothing uses it. Of what gives nothing, such as a check
+    of a matrix, torch knows it from 2.13 on."""
+    return node.is_impure() or _acts(node)
+
+
 def _acts(node: Node) -> bool:
     """Whether an operator writes to something, or looks at what may be wrong and gives nothing."""
     schema: Any = getattr(node.target, "_schema", None)

@@ -13,6 +13,8 @@ import torch
 from torch.fx import _symbolic_trace
 from torch.fx.experimental.proxy_tensor import get_proxy_mode, make_fx
 
+from .record import has_an_effect
+
 Replay = Callable[[tuple[torch.Tensor, ...], torch.fx.Graph | None], list[torch.Tensor]]
 
 
@@ -35,16 +37,9 @@ def trace(
             tracing_mode="fake",
             _allow_non_fake_inputs=True,
         )(*examples)
-    graph.graph.eliminate_dead_code(_has_an_effect)
+    graph.graph.eliminate_dead_code(has_an_effect)
     graph.recompile()
     return graph
-
-
-def _has_an_effect(node: torch.fx.Node) -> bool:
-    """Whether a node is no dead code though nothing uses it. What gives nothing is there for what
-    it looks at, as a check of a matrix; torch knows that from 2.13 on."""
-    schema = getattr(node.target, "_schema", None)
-    return node.is_impure() or (schema is not None and not schema.returns)
 
 
 def _unannounced(traced: Callable) -> Callable:

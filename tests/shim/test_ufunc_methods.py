@@ -33,7 +33,7 @@ def _loose(name, *args, **kwargs):
 @pytest.mark.parametrize("method", ["reduce", "accumulate"])
 def test_along_axes(name, method):
     for dtype in ALL:
-        x = sample(dtype, (3, 4, 5), ord(dtype))
+        x = sample(dtype, (2, 3, 5), ord(dtype))
         if x.dtype.kind == "c" and name in ("multiply", "divide", "float_power"):
             x = (x / 3 + 1).astype(dtype)
         if name == "float_power":

@@ -22,13 +22,6 @@ def schema_of(node: fx.Node) -> Any:
     return target._schema
 
 
-def has_an_effect(node: fx.Node) -> bool:
-    """Whether a node is no dead code though nothing uses it. What gives nothing is there for what
-    it looks at, as a check of a matrix; torch knows that from 2.13 on."""
-    schema = getattr(node.target, "_schema", None)
-    return node.is_impure() or (schema is not None and not schema.returns)
-
-
 def overload_of(node: fx.Node) -> str:
     """The name of the operator's overload."""
     target: Any = node.target
