@@ -263,6 +263,13 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
     return c.call("ndarray.__getitem__", (a, _with_numbers(_with_arrays(key), a.ndim)), {})
 
 
+def _is_read_only(a: Array | None) -> bool:
+    """Whether an array, or what it is a view of, is."""
+    while a is not None and not a._readonly:
+        a = a._base
+    return a is not None
+
+
 def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
     """`a[key] = value`: as `call`, quicker for slices."""
     sized = key, value
@@ -271,7 +278,7 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
     kind = type(value)
     if kind is Array and value._base is a:
         name, args, _kwargs, _pick = value._via
-        if name == "ndarray.__getitem__" and args[1] is key:
+        if name == "ndarray.__getitem__" and args[1] is key and not _is_read_only(a):
             return  # the end of `a[key] += ...`: the view has been written to already
     if c.is_plain():
         c.put_plain(a, key, value)

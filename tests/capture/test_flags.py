@@ -255,3 +255,22 @@ def test_a_dtype_is_set_while_numpy_runs():
         return x, rest, y, z, memory.nbytes
 
     check(f, np.arange(4.0))
+
+
+def row_of_itself(m):
+    m[0] = m[0]
+
+
+def row_of_a_part_of_itself(m):
+    part = m[1:]
+    part[0] = part[0]
+
+
+@pytest.mark.parametrize("f", [row_of_itself, row_of_a_part_of_itself])
+def test_what_is_read_only_refuses_its_own_part(f):
+    """As it stands at the end of `m[0] += 1`, where it has been written to already."""
+    fast = np_compile.compile(f, backend="eager")
+    for _ in range(3):
+        with pytest.raises(ValueError, match="assignment destination is read-only"):
+            fast(np.broadcast_to(2.0, (2, 2)))
+        fast(np.ones((2, 2)))

@@ -328,7 +328,7 @@ CASES = [
       for f in (values_into_one, clipped_into_one) for d in ("c16", "c8")),
     exact(clipped_into_one, (1.1, 2, np.zeros((), "f4"))),
     exact(bounded_queue, (5,), (0,), refused="deque"),
-    exact(started_sum, (X,), refused="sum of this"),
+    exact(started_sum, (X,), refused="sum of a list"),
     exact(largest_by_key, (X,)),
     exact(folded, (np.arange(5) % 3 > 0,), (np.arange(7) % 3 > 0,), (np.arange(13) % 3 > 0,)),
     exact(folded_columns, (M33.copy(),)),
