@@ -21,9 +21,17 @@ from ._apply import (
     together,
 )
 from ._assigned import assigned
-from ._dtypes import TO_NUMPY, Weak, result_type
+from ._dtypes import TO_NUMPY, NotSupported, Weak, result_type
 from ._index_plan import differentiated
-from ._ndarray import as_array, as_tensor, ndarray, scalar_tensor, store, write
+from ._ndarray import (
+    as_array,
+    as_tensor,
+    may_share,
+    ndarray,
+    scalar_tensor,
+    store,
+    write,
+)
 from ._normalize import (
     Array,
     Arrays,
@@ -468,6 +476,11 @@ def copied_into(dst: torch.Tensor, src: Any, casting: Any = "same_kind") -> torc
         ) from None
 
 
+def _in_step(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape have their elements in the same places of one memory."""
+    return a.stride() == b.stride() and a.storage_offset() == b.storage_offset()
+
+
 @function()
 def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
@@ -493,4 +506,6 @@ def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand
             f"could not broadcast where mask from shape {shape_text(mask.shape)} into shape "
             f"{shape_text(dst.shape)}"
         ) from None
+    if may_share(mask, dst._t) and (dst._flip or not _in_step(mask, dst._t)):
+        raise NotSupported("a mask that shares memory with what is written")  # as NumPy goes
     write(dst, choose_by(mask, full, dst.tensor))

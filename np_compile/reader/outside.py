@@ -25,6 +25,7 @@ from .nest import FAR, contiguous, kept, materialized
 from .random import IN_PYTHON, generator_of
 from .read import C_STORAGE, Reader, certain
 from .runtime import data_of
+from .source import code_of
 from .twister import Twister
 from .values import (
     C_TYPE,
@@ -249,7 +250,7 @@ def printed(r: Reader, node: ast.Expr) -> None:
     body = ast.Lambda(ast.arguments([], [], None, names, [None] * len(names), None, []), call)
     tree = ast.fix_missing_locations(ast.copy_location(ast.Expression(body), node))
     f = r.frame.function
-    code = compile(tree, f.__code__.co_filename, "eval", dont_inherit=True)
+    code = code_of(tree, f.__code__.co_filename, "eval")
     out = Export(r)
     values = {name: out.value(x) for name, x in shown.values.items()}
     number = len(r.tables)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from .source import own_names
+from .source import code_of, own_names
 
 RETURNED, WENT_ON = "returned", "went on"
 _FIRST = "__first"
@@ -224,7 +224,7 @@ def function(
         vars(x)["type_params"] = []
         ast.copy_location(x, node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
-    code = compile(module, f.__code__.co_filename, "exec", dont_inherit=True)
+    code = code_of(module, f.__code__.co_filename)
     # Not under the function's name, which would then be its own in it.
     found = _code_of(_code_of(code, "__outer"), "__inner")
     found = found.replace(co_name=f.__code__.co_name, co_qualname=f.__code__.co_qualname)

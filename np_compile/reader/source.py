@@ -9,6 +9,7 @@ import functools
 import linecache
 import opcode
 import types
+import warnings
 from collections import Counter, defaultdict, deque
 from typing import Any
 
@@ -18,16 +19,25 @@ from .values import Unreadable
 from .walk import children, names_in, stores, walk
 
 
+def code_of(text: Any, name: str, mode: str = "exec", flags: int = 0) -> Any:
+    """The code of a text or a tree, or the tree of a text. What Python warns of in a source
+    it has said when it compiled that; where warnings are errors this must not fail."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return compile(text, name, mode, flags, dont_inherit=True)
+
+
 @functools.lru_cache(64)
 def _file(name: str, text: str) -> ast.Module:
     """The tree of a file."""
-    return ast.parse(text, name)
+    tree: ast.Module = code_of(text, name, flags=ast.PyCF_ONLY_AST)
+    return tree
 
 
 @functools.lru_cache(64)
 def _codes(name: str, text: str) -> dict[tuple, types.CodeType | None]:
     """As `_codes_of`, of a file."""
-    return _codes_of(compile(_file(name, text), name, "exec", dont_inherit=True))
+    return _codes_of(code_of(_file(name, text), name))
 
 
 def _codes_of(module: types.CodeType) -> dict[tuple, types.CodeType | None]:
@@ -149,7 +159,7 @@ def _compiles_to(tree: ast.Module, outer: ast.stmt, code: types.CodeType) -> boo
     compiled alone, but for the imports: the code says of which names these are."""
     imports = [x for x in tree.body if isinstance(x, (ast.Import, ast.ImportFrom))]
     module = ast.Module([*imports, outer], [])
-    own = _codes_of(compile(module, code.co_filename, "exec", dont_inherit=True)).get(_place(code))
+    own = _codes_of(code_of(module, code.co_filename)).get(_place(code))
     return own is not None and _alike(own, code)
 
 

@@ -344,3 +344,29 @@ def test_the_context_of_an_exception_is_the_functions(name, backend):
         context = raised.value.__context__
         assert type(context) is (KeyError if handles else type(None))
         assert not raised.value.__suppress_context__
+
+
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_arrays_among_the_indices_of_an_element_bring_the_error_themselves(backend):
+    """The element lies in host memory, but its index asks for what was recorded before."""
+
+    def f(w, a, at):
+        w[at] = w
+        try:
+            a[at % 2, :, 0] = 0.5
+        except ValueError:
+            a[0] = 7
+
+    def g(w, a, at):
+        w[at] = w
+        return a[at % 2, at % 1, 0]
+
+    for h in (f, g):
+        fast = np_compile.compile(h, backend=backend)
+        for at in (1, 0, 1):
+            w, a = np.ones(1), np.ones((2, 1, 2))
+            if at:
+                with pytest.raises(IndexError, match="index 1 is out of bounds"):
+                    fast(w, a, np.array([at]))
+            else:
+                fast(w, a, np.array([at]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -556,3 +558,27 @@ def test_a_gradient_that_comes_later():
     x = torch.tensor([-1.0, 2.0, 0.0], dtype=torch.float64)
     (got,) = torch.autograd.grad(fast(x), WEIGHT)
     np.testing.assert_allclose(got, [0, np.log(2), 0])
+
+
+def copied_backwards(x):
+    np.copyto(x[::-1], x, where=x)
+    return x
+
+
+def copied_one_on(x):
+    np.copyto(x[1:], True, where=x[:-1])
+    return x
+
+
+def copied_in_place(x):
+    np.copyto(x, False, where=x)
+    return x
+
+
+@pytest.mark.parametrize("f", [copied_backwards, copied_one_on, copied_in_place])
+def test_a_mask_that_shares_memory_with_what_is_written(f):
+    """NumPy looks at it while it writes."""
+    fast = np_compile.compile(f, backend="eager")
+    for bits in itertools.product((False, True), repeat=4):
+        x, y = np.array(bits), np.array(bits)
+        assert fast(x).tolist() == f(y).tolist(), bits

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib.util
 import linecache
+import warnings
 
 import pytest
 
+import np_compile
 from np_compile.reader import source
 from np_compile.reader.values import Unreadable
 from np_compile.reader.walk import children, walk
@@ -191,3 +193,19 @@ def test_a_statement_is_parsed_without_the_rest_of_its_file(tmp_path, monkeypatc
     assert FILE not in parsed
     assert source.tree(names["misleading"]).name == "misleading"
     assert FILE in parsed
+
+
+def test_what_python_has_warned_of_is_no_error_later(module):
+    """As where a source was compiled before warnings became errors."""
+    load, _ = module
+    text = (
+        "def f(x):\n    for i in range(3):\n        x = x + i if x is not 0 else x\n    return x\n"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = load(text)
+    fast = np_compile.compile(made.f)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert [fast(2.0) for _ in range(3)] == [made.f(2.0)] * 3
+        assert source.tree(made.f).name == "f"

@@ -253,10 +253,10 @@ class Array:
             real = self._fast
             if real is None:
                 real = self._c.settled(self, key)
-            if real is not None:
+            if real is not None and (kind is int or Array not in map(type, key)):
                 try:
                     r = real[key]
-                except IndexError:  # a stand-in in the key is another mistake to NumPy: see below
+                except IndexError:
                     r = real
                 if type(r) is not np.ndarray:
                     return r
@@ -277,7 +277,8 @@ class Array:
                 real = self._fast
                 if real is None:
                     real = c.settled(self)
-                if real is not None and real.ndim == (1 if kind is int else len(key)):
+                alone = kind is int or Array not in map(type, key)
+                if real is not None and alone and real.ndim == (1 if kind is int else len(key)):
                     try:
                         real[key] = value
                         return
