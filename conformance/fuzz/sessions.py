@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 
 from .maker import DATA, Maker, Program
 
@@ -388,7 +389,9 @@ def program(rng: random.Random) -> Program:
     while True:
         source = Sessions(rng, exact).source()
         try:
-            compile(source, "sessions", "exec")
-        except SyntaxError:  # a store into a call
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                compile(source, "sessions", "exec")
+        except SyntaxError:  # a store into a call, or an item of a number
             continue
         return Program(source, exact)
