@@ -283,8 +283,7 @@ def _as_loop(node: Any, name: str) -> list[ast.stmt]:
         for test in reversed(g.ifs):
             body = [ast.If(renamed.visit(test), body, [])]
         source = values if g is first else renamed.visit(g.iter)
-        # Each loop lies in a place of its own, by which hidden names are told apart.
-        body = [ast.copy_location(ast.For(renamed.visit(g.target), source, body, []), g.target)]
+        body = [ast.For(renamed.visit(g.target), source, body, [])]
     return [_assign(name, start), *body]
 
 

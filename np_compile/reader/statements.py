@@ -424,7 +424,7 @@ def comprehension(
         for g in reversed(node.generators):
             for test in reversed(g.ifs):
                 inner = ast.If(test, [inner], [])
-            inner = ast.copy_location(ast.For(g.target, g.iter, [inner], []), g.target)
+            inner = ast.For(g.target, g.iter, [inner], [])
         for x in walk(inner):
             if not hasattr(x, "lineno") and isinstance(x, (ast.stmt, ast.expr)):
                 for k, v in at.items():

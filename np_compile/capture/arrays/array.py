@@ -277,8 +277,11 @@ class Array:
                 real = self._fast
                 if real is None:
                     real = c.settled(self)
-                alone = kind is int or Array not in map(type, key)
-                if real is not None and alone and real.ndim == (1 if kind is int else len(key)):
+                if (
+                    real is not None
+                    and real.ndim == (1 if kind is int else len(key))
+                    and (kind is int or Array not in map(type, key))
+                ):
                     try:
                         real[key] = value
                         return
