@@ -20,7 +20,7 @@ from ._flags import flagsobj
 from ._index import _fitted, one_element, refuse_list
 from ._ndarray import before_write, is_followed_here, ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
-from ._shapes import let_numpy_raise
+from ._shapes import copied, inverse, let_numpy_raise, memory_order, walking_order
 from ._table import TABLE, Deferred, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
@@ -37,18 +37,6 @@ def _method(name: str | None = None, kind: Kind = Kind.ARRAY, data: tuple[str, .
         return f
 
     return enter
-
-
-def laid_out(t: torch.Tensor, order: str | None) -> torch.Tensor:
-    """A copy with rows ("C") or columns ("F") adjacent; "K", "A" keep the layout."""
-    if order in ("C", None):
-        return t.clone(memory_format=torch.contiguous_format)
-    if order == "F":
-        axes = tuple(reversed(range(t.dim())))
-        return t.permute(axes).clone(memory_format=torch.contiguous_format).permute(axes)
-    if order in ("K", "A"):
-        return t.clone()
-    raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
 
 
 def _is_laid_out(a: ndarray, order: str) -> bool:
@@ -78,6 +66,7 @@ def astype(
         raise TypeError(
             f"Cannot cast array data from {given!r} to {asked!r} according to the rule '{casting}'"
         )
+    axes = memory_order(self, order)
     if not copy and wanted is t.dtype and _is_laid_out(self, order):
         return self
     if t.dtype.is_complex and not wanted.is_complex and wanted is not torch.bool:
@@ -86,32 +75,24 @@ def astype(
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-    source = self.tensor
-    result = _unsigned.cast(source, wanted)
-    if result is source or result.dtype is source.dtype or order in ("C", "F"):
-        result = laid_out(result, order)
-    elif t.dtype.is_complex and not wanted.is_complex:
-        result = result.clone()
-    return ndarray(result, (), self._scalar)
+    if wanted is t.dtype:
+        return ndarray(copied(self, order), (), self._scalar)
+    result = _unsigned.cast(self.tensor.permute(axes), wanted)
+    if not result.is_contiguous() or (t.dtype.is_complex and not wanted.is_complex):
+        result = result.clone(memory_format=torch.contiguous_format)
+    return ndarray(result.permute(inverse(axes)), (), self._scalar)
 
 
 @_method()
 def copy(self: ndarray, order: str = "C") -> ndarray:
     """A copy in fresh memory."""
-    return ndarray(laid_out(self.tensor, order), (), self._scalar)
+    return ndarray(copied(self, order), (), self._scalar)
 
 
 @_method()
 def flatten(self: ndarray, order: str = "C") -> ndarray:
     """A one-dimensional copy, in C or Fortran order ("A", "K": as it lies in memory)."""
-    t = self.tensor
-    flags = flagsobj(self)
-    if order == "F" or (order == "A" and flags.f_contiguous and not flags.c_contiguous):
-        t = t.permute(tuple(reversed(range(t.dim()))))
-    elif order == "K":
-        t = t.permute(sorted(range(t.dim()), key=lambda d: -t.stride(d)))
-    elif order not in ("C", "A"):
-        raise ValueError(f"order must be one of 'C', 'F', 'A', or 'K' (got {order!r})")
+    t = self.tensor.permute(walking_order(self, order))
     return ndarray(t.clone(memory_format=torch.contiguous_format).reshape(-1))
 
 

@@ -482,7 +482,7 @@ def _in_step(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 @function()
-def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand = True) -> None:
+def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Raw = True) -> None:
     """Copy `src`, broadcast and cast, into `dst` where the mask holds."""
     if not isinstance(dst, ndarray):
         let_numpy_raise(np.copyto, dst, 0)
@@ -493,12 +493,14 @@ def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand
         overlaps = isinstance(src, torch.Tensor) and src.dim() > 0  # it may
         write(dst, full.clone() if overlaps else full)
         return
-    mask = operand_tensor(where, dst._t.device)
-    if mask.dtype is not torch.bool:
+    chosen = as_array(where)
+    if chosen._t.dtype is not torch.bool:
         raise TypeError(
-            f"Cannot cast array data from {TO_NUMPY[mask.dtype]!r} to dtype('bool') according to "
-            "the rule 'safe'"
+            f"Cannot cast array data from {TO_NUMPY[chosen._t.dtype]!r} to dtype('bool') according "
+            "to the rule 'safe'"
         )
+    shared = may_share(chosen._t, dst._t)
+    mask = chosen.tensor.to(dst._t.device)
     try:
         mask = mask.expand(dst.shape)
     except RuntimeError:
@@ -506,6 +508,6 @@ def copyto(dst: Raw, src: Operand, casting: Static = "same_kind", where: Operand
             f"could not broadcast where mask from shape {shape_text(mask.shape)} into shape "
             f"{shape_text(dst.shape)}"
         ) from None
-    if may_share(mask, dst._t) and (dst._flip or not _in_step(mask, dst._t)):
+    if shared and (dst._flip or chosen._flip or not _in_step(mask, dst._t)):
         raise NotSupported("a mask that shares memory with what is written")  # as NumPy goes
     write(dst, choose_by(mask, full, dst.tensor))

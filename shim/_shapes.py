@@ -148,9 +148,11 @@ def memory_order(a: ndarray, order: str | None) -> tuple[int, ...]:
     return tuple(range(n))
 
 
-def walking_order(a: ndarray) -> tuple[int, ...]:
-    """The axes from slowest to fastest as NumPy walks them for order K: broadcast axes stay."""
-    return walked_axes([a._t.stride()], a._t.dim())
+def walking_order(a: ndarray, order: str) -> tuple[int, ...]:
+    """The axes from slowest to fastest as NumPy walks them: in order K broadcast axes stay."""
+    if checked_order(order) == "K":
+        return walked_axes([a._t.stride()], a._t.dim())
+    return memory_order(a, order)
 
 
 def walked_axes(strides: list[tuple[int, ...]], ndim: int) -> tuple[int, ...]:

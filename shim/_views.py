@@ -14,7 +14,6 @@ from ._shapes import (
     is_c_contiguous,
     is_f_contiguous,
     let_numpy_raise,
-    memory_order,
     normalize_axes,
     normalize_axis,
     permuted,
@@ -112,7 +111,7 @@ def _reshape_method(self: View, /, *shape: Static, order: str = "C", copy: Stati
 @function(method=True, scalar=False)
 def ravel(a: View, order: str = "C"):
     """The elements in one dimension: a view of a contiguous array, else a copy."""
-    axes = walking_order(a) if order == "K" else memory_order(a, order)
+    axes = walking_order(a, order)
     b = a if axes == tuple(range(len(axes))) else permuted(a, axes)
     if is_c_contiguous(b):
         n = b._t.numel()

@@ -575,10 +575,24 @@ def copied_in_place(x):
     return x
 
 
-@pytest.mark.parametrize("f", [copied_backwards, copied_one_on, copied_in_place])
-def test_a_mask_that_shares_memory_with_what_is_written(f):
+def copied_by_a_mask_backwards(x):
+    np.copyto(x, False, where=x[::-1])
+    return x
+
+
+def copied_by_a_row(x):
+    np.copyto(x.reshape(2, 2), False, where=x[1:3])
+    return x
+
+
+@pytest.mark.parametrize(
+    "f",
+    [copied_backwards, copied_one_on, copied_in_place, copied_by_a_mask_backwards, copied_by_a_row],
+)
+@pytest.mark.parametrize("backend", ["eager", "native"])
+def test_a_mask_that_shares_memory_with_what_is_written(f, backend):
     """NumPy looks at it while it writes."""
-    fast = np_compile.compile(f, backend="eager")
+    fast = np_compile.compile(f, backend=backend)
     for bits in itertools.product((False, True), repeat=4):
         x, y = np.array(bits), np.array(bits)
         assert fast(x).tolist() == f(y).tolist(), bits

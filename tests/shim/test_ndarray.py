@@ -132,6 +132,24 @@ def test_copy_and_flatten(order):
     assert_same(a, X)
 
 
+@pytest.mark.parametrize("order", ["C", "F", "A", "K", "k"])
+def test_layouts_of_copies(order):
+    cube = np.arange(24.0).reshape(2, 3, 4)
+    blocks = np.broadcast_to(cube.transpose(2, 0, 1), (5, 4, 2, 3))
+    views = cube.transpose(1, 2, 0), cube.transpose(1, 0, 2)[:, ::-1], cube[:, ::2].T, cube[0].T
+    for x in (*views, np.broadcast_to(cube[0, 0], (3, 4)), blocks, blocks[:, :, ::2].T):
+        a = shim.from_numpy(x)
+        for name in ("flatten", "ravel"):
+            assert_same(getattr(a, name)(order), getattr(x, name)(order))
+        for copied, expected in (
+            (a.copy(order), x.copy(order)),
+            (a.astype("f4", order), x.astype("f4", order)),
+            (a.astype("d", order), x.astype("d", order)),
+        ):
+            assert_same(copied, expected)
+            assert copied.strides == expected.strides
+
+
 def test_python_values():
     for x in (X, np.array(3), np.int8(3), np.array([2.5]), np.float32(1.5), np.array(True)):
         for name in ("tolist", "item", "tobytes", "__bool__", "__len__"):

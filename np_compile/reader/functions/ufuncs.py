@@ -14,6 +14,7 @@ from np_compile.kernels.ir.scalars import OPS, c_expression
 from ..arithmetic import OF_LIBM
 from ..index import fill, stored
 from ..nest import (
+    apart,
     cast,
     common_extent_of_product,
     lazy,
@@ -309,6 +310,8 @@ def _copyto(r: Reader, dst: Value, src: Value, where: Value | None = None) -> Va
         raise Unreadable("np.copyto from another kind of dtype")
     value = stored(src if isinstance(src, Num) else lazy(src), r, dst.rep)
     if where is not None:
+        if isinstance(where, Arr):  # NumPy looks at it while it writes
+            apart(r, dst, where, "a mask that shares memory with what is written")
         text = value.text if isinstance(value, Num) else ""
         new = Lazy(dst.rep, (), lambda index: text) if isinstance(value, Num) else value
         value = _under(r, new, where, dst)
