@@ -24,7 +24,7 @@ import numpy as np
 
 from . import index
 from .dependence import Independence
-from .nest import FAR, span
+from .nest import FAR
 from .read import SOME, Leave, Reader
 from .stack import settle
 from .threads import Iteration, Threaded, rests_on
@@ -439,7 +439,7 @@ def _shared(
     end = plan.node.end_lineno or plan.node.lineno
     one = Iteration(k, body, each * times, first / size, end, False)
     lines = [f"for (i64 {k} = from; {k} < to; {k}++) {{", *body, "}"]
-    written = [f"{{{span(r, a)}}}" for a in found.written]
+    written = [f"{{{a.span}}}" for a in found.written]
     number = k.rpartition("_")[2]
     return Threaded(plan.node.lineno, number, lines, n, [], [], written, [], one, True)
 

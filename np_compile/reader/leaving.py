@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from .exits import Exit, Export
-from .read import Frame, Leave, Reader
+from .read import Frame, Leave, Reader, line_of
 from .values import Conflict, Known, Maybe, OrNone, Unreadable, Value
 from .walk import count_loads, shared_names
 
@@ -46,8 +46,7 @@ def leaving(r: Reader, site: Leave, first: int) -> list[str]:
             names[name] = out.value(x)
         frames.append((frame.function, frame.node, path, names, makes))
     exit_ = Exit(frames=frames, reasons=tuple(site.reasons), certain=site.certain)
-    path = site.frames[-1][1]
-    exit_.line = next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
+    exit_.line = line_of(site.frames[-1][1])
     exit_.top = site.frames[0][1][0][2] + first
     number = _added(r, out, exit_, site.frames[0][2])
     label, give = f"leave_{site.number}: ;", f"return {number};"

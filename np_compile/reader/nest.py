@@ -20,6 +20,7 @@ from .linear import Linear
 from .numbers import convert
 from .read import C_STORAGE, Line, Reader, int_constant
 from .stack import MOST, Small
+from .threads import shared
 from .values import (
     ANYWHERE,
     C_TYPE,
@@ -306,22 +307,22 @@ def store(r: Reader, target: Arr, value: Lazy) -> None:
         elif found != "disjoint":
             relation = "overlap"
     if relation == "disjoint" and not unsure:
-        with loops(r, target.dims, inner_axis(target)) as index:
+        with shared(r, target), loops(r, target.dims, inner_axis(target)) as index:
             write(r, target, index, value.at(index))
         return
     if relation == "overlap":
         made = materialized(r, value)
-        with loops(r, target.dims, inner_axis(target)) as index:
+        with shared(r, target), loops(r, target.dims, inner_axis(target)) as index:
             write(r, target, index, load(made, index))
         return
     # By addresses: in memory of its own where they overlap.
-    tests = [f"overlap({span(r, target)}, {span(r, read)})" for read in unsure]
+    tests = [f"overlap({target.span}, {read.span})" for read in unsure]
     aside = r.named(" || ".join(tests), "int", "aside")
     there = _aside(r, target, aside)
-    with loops(r, target.dims, inner_axis(target)) as index:
+    with shared(r, there), loops(r, target.dims, inner_axis(target)) as index:
         write(r, there, index, value.at(index))
     with r.block(f"if ({aside})"):
-        with loops(r, target.dims, inner_axis(target)) as index:
+        with shared(r, target), loops(r, target.dims, inner_axis(target)) as index:
             write(r, target, index, load(there, index))
         r.line(f"release(rt, {there.buf});")
 
@@ -332,7 +333,7 @@ def undisturbed(r: Reader, x: Arr, by: Arr) -> Arr:
     found = overlap(r, by, x)
     if found != "unknown":
         return x if found == "disjoint" else copied(r, x)
-    aside = r.named(f"overlap({span(r, by)}, {span(r, x)})", "int", "aside")
+    aside = r.named(f"overlap({by.span}, {x.span})", "int", "aside")
     there = _aside(r, x, aside)
     r.made_here(there.buf)
     with r.block(f"if ({aside})"), loops(r, x.dims) as index:
@@ -346,7 +347,7 @@ def apart(r: Reader, a: Arr, b: Arr, why: str) -> None:
     if found == "overlap":
         raise Unreadable(why)
     if found == "unknown":
-        r.leave_if(f"overlap({span(r, a)}, {span(r, b)})", why)
+        r.leave_if(f"overlap({a.span}, {b.span})", why)
 
 
 def _aside(r: Reader, x: Arr, aside: str) -> Arr:
@@ -366,26 +367,13 @@ def _aside(r: Reader, x: Arr, aside: str) -> Arr:
     return Arr(x.rep, held, data, x.dims, tuple(strides), frozenset())
 
 
-def span(r: Reader, a: Arr) -> str:
-    """The first and the last element's addresses, as C arguments."""
-    low = high = "0"
-    for d, s in zip(a.dims, a.strides, strict=True):
-        if s.value is not None and s.value >= 0:
-            high += f" + ({d.text} - 1) * {s.text}"
-        else:
-            step = f"({d.text} - 1) * {s.text}"
-            low += f" + (({step}) < 0 ? {step} : 0)"
-            high += f" + (({step}) > 0 ? {step} : 0)"
-    return f"{a.data} + {low}, {a.data} + {high} + 1"
-
-
 def materialized(r: Reader, x: Lazy | Arr) -> Arr:
     """The array in memory of its own, or the one that it is."""
     if isinstance(x, Arr):
         return x
     made = alloc(r, x.rep, x.dims)
     note_work(r, x.dims)
-    with loops(r, x.dims) as index:
+    with shared(r, made), loops(r, x.dims) as index:
         write(r, made, index, x.at(index))
     return made
 

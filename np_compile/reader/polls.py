@@ -95,6 +95,9 @@ def _has_array_loops(lines: list) -> bool:
         if isinstance(x, list):
             if _has_array_loops(x):
                 return True
+        elif isinstance(x, Threaded):
+            if _has_array_loops(x.lines):
+                return True
         elif isinstance(x, str):
             # What is no text refers to all that may leave, and takes long to be made one.
             written_out = isinstance(before, str) and before.startswith(_FEW)

@@ -85,6 +85,11 @@ class Frame:
         return sum(step[0] != "block" for step in self.path)
 
 
+def line_of(path: list[tuple]) -> int:
+    """Where in the source a statement is."""
+    return next((s[1][s[2]].lineno for s in reversed(path) if s[0] == "block"), 0)
+
+
 @dataclass
 class Leave:
     """A place where compiled code may leave. frames: of each function, from the outermost on, the

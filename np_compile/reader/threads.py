@@ -10,14 +10,16 @@ if there were one thread.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .dependence import Independence
 from .kernels import NO_DEVICE, Kernel, kernel
-from .nest import span
-from .read import Reader
+from .read import Reader, line_of
+from .values import Arr
 from .variables import Variable
 
 WORTH = 30_000  # nanoseconds of work ahead from which threads are worth calling
@@ -157,6 +159,10 @@ _DECLARED = re.compile(
 )
 
 
+_WHOLE = re.compile(r"for \(i64 (\w+) = 0; \1 < (.+); \1\+\+\) \{")
+_LONG = 1 << 13  # elements
+_ELEMENT = 1e-9  # seconds that NumPy takes for one
+
 _LABEL = re.compile(r"^\w+: ;")
 _GOTO = re.compile(r"\bgoto (\w+);")
 
@@ -272,14 +278,36 @@ def threaded(
 ) -> Threaded:  # fmt: skip
     """A loop whose iterations are independent, where what it rests on holds."""
     tests = rests_on(r, found)
-    written = [f"{{{span(r, a)}}}" for a in found.written]
+    written = [f"{{{a.span}}}" for a in found.written]
     number = counter.rpartition("_")[2]
     return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads)
 
 
+@contextmanager
+def shared(r: Reader, target: Arr) -> Iterator[None]:
+    """A block that writes loops over all elements of an array, each of which gives one its value:
+    threads share the outermost, where the array is long in the call at hand."""
+    outer, r.lines = r.lines, []
+    try:
+        yield
+    finally:
+        lines, r.lines = r.lines, outer
+    n = math.prod(r.entry.at(d.lin) for d in target.dims)
+    found = re.fullmatch(_WHOLE, lines[-3]) if n >= _LONG and not r.quiet else None
+    if found is None:
+        r.lines += lines
+        return
+    counter, extent = found.groups()
+    head = f"for (i64 {counter} = from; {counter} < to; {counter}++) {{"
+    line, number = line_of(r.frame.path), counter.rpartition("_")[2]
+    one = Iteration(counter, lines[-2], n * _ELEMENT, 1, line, False)
+    where = line, number, [*lines[:-3], head, *lines[-2:]], extent
+    r.lines.append(Threaded(*where, [], [], [f"{{{target.span}}}"], [], one, True))
+
+
 def rests_on(r: Reader, found: Independence) -> list[str]:
     """C that is true where iterations may depend on each other all the same."""
-    tests = [f"overlap({span(r, a)}, {span(r, b)})" for a, b in found.apart]
+    tests = [f"overlap({a.span}, {b.span})" for a, b in found.apart]
     for a in found.written:
         if a.flat or not a.ndim:
             continue

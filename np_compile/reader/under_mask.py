@@ -17,6 +17,7 @@ from . import index
 from .expressions import expression
 from .nest import inner_axis, lazy, load, loops, note_work, overlap, write
 from .read import Reader
+from .threads import shared
 from .values import PARTS, Arr, Lazy, Num
 
 _CHEAP = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.BitAnd, ast.BitOr, ast.BitXor)
@@ -53,7 +54,7 @@ def assigned(
     def commit() -> Arr:
         note_work(r, owner.dims)
         r.accesses.note(owner, write=True)
-        with loops(r, owner.dims, inner_axis(owner)) as at:
+        with shared(r, owner), loops(r, owner.dims, inner_axis(owner)) as at:
             if owner.rep in PARTS:
                 with r.block(f"if ({load(mask, at)})"):
                     write(r, owner, at, given.at(at))

@@ -227,6 +227,19 @@ class Arr(_Elements):
         return self.data, tuple(("slice", Linear(0), 1, d.lin) for d in self.dims)
 
     @property
+    def span(self) -> str:
+        """The first and the last element's addresses, as C arguments."""
+        low = high = "0"
+        for d, s in zip(self.dims, self.strides, strict=True):
+            if s.value is not None and s.value >= 0:
+                high += f" + ({d.text} - 1) * {s.text}"
+            else:
+                step = f"({d.text} - 1) * {s.text}"
+                low += f" + (({step}) < 0 ? {step} : 0)"
+                high += f" + (({step}) > 0 ? {step} : 0)"
+        return f"{self.data} + {low}, {self.data} + {high} + 1"
+
+    @property
     def of_view(self) -> str:
         """What a view of it is."""
         if self.view.isdigit():

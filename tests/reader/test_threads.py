@@ -281,6 +281,80 @@ def test_independent_iterations(c):
     assert shared(fast)
 
 
+# Statements on whole arrays
+
+
+def escapes(c, most):
+    z, left = np.zeros_like(c), np.ones(c.shape, bool)
+    counts = np.full(c.shape, most)
+    for n in range(most):
+        z[left] = z[left] ** 2 + c[left]
+        gone = left & (np.abs(z) > 2)
+        counts[gone] = n
+        left &= ~gone
+        if not left.any():
+            break
+    return counts, left
+
+
+def relaxed(u, most):
+    n = 0
+    while n < most:
+        v = u.copy()
+        v[1:-1, 1:-1] = (u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]) / 4
+        if np.max(np.abs(v - u)) < 1e-3:
+            break
+        u = v
+        n += 1
+    return u, n
+
+
+def shifted_in_place(x, most):
+    for _ in range(most):
+        x[1:] = x[:-1] + 1  # as if all were read before
+        x[::2] *= 0.5
+        x[::-1] += x
+        if x[0] > 1e9:
+            break
+    return x
+
+
+def by_columns(x, rows, most):
+    for _ in range(most):
+        x.T[:, 1:] = rows * 2 + x.T[:, 1:]
+        if x[0, 0] > 1e9:
+            break
+    return x
+
+
+PLANE = (np.linspace(-2, 1, 130)[:, None] + 1j * np.linspace(-1, 1, 120)).copy()
+
+WHOLE_ARRAYS = [
+    exact(escapes, (PLANE, 12), (PLANE[:3], 12), (PLANE[::-1, ::2], 12)),
+    exact(
+        relaxed,
+        (_rng.random((100, 90)), 5),
+        (_rng.random((3, 3)), 2),
+        (_rng.random((90, 100)).T, 3),
+    ),
+    exact(
+        shifted_in_place, (_rng.random(20_000), 4), (_rng.random(20_001)[::-1], 3), (np.zeros(1), 2)
+    ),
+    exact(
+        by_columns, (_rng.random((100, 100)), _rng.random(99), 3), (np.ones((2, 1)), np.ones(1), 2)
+    ),
+]
+
+
+@pytest.mark.parametrize("c", WHOLE_ARRAYS, ids=lambda c: c.function.__name__)
+def test_statements_on_whole_arrays(c):
+    assert len(shared(check(c))) > 0
+
+
+def test_statements_on_small_arrays_are_not_shared():
+    assert shared(check(exact(relaxed, (_rng.random((20, 20)), 3)))) == []
+
+
 # Iterations that depend on each other
 
 
