@@ -1868,4 +1868,16 @@ MUTATIONS = (
         "        if True:",
         "reader/test_members.py",
     ),
+    Mutation(
+        "np_compile/api.py",
+        "self._unweighed.value = choice.soon if self._mixed else choice.seldom",
+        "self._unweighed.value = choice.seldom",
+        "reader/test_first_calls.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "or self.compiled < least / _GUESSED",
+        "or self.compiled < least",
+        "capture/test_plain.py",
+    ),
 )
