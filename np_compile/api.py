@@ -43,6 +43,7 @@ _RECORDED = 32  # NumPy calls that take longer to record for other sizes than a 
 _RECORD = 1e-4  # seconds that recording and keeping one takes
 _COLD = int(config.Ways.COLD)
 _KINDS = 256  # of arguments, of which is remembered how long a region takes for them
+_MIXED = 32  # pauses that are short after a call of which it was not known which way is faster
 
 
 class Compiled(Made):
@@ -64,6 +65,7 @@ class Compiled(Made):
         plain = function.__wrapped__ if tensors else function
         # Calls that are taken to be faster compiled, for now; C counts them too.
         self._unweighed = c_int64(0)
+        self._mixed = 0  # so many pauses without weighing are short, as other kinds are met
         self._each = 1.0  # the seconds that each of them is taken to last
         pause, unweighed = options.budget.pause, self._unweighed if options.adapts else None
         self._keeper = None if disable else Keeper(plain, tensors, None, pause, unweighed)
@@ -334,6 +336,12 @@ class Compiled(Made):
         short calls are timed both ways, and some of those that follow are taken to be like one that
         is faster compiled."""
         keeper: Any = self._keeper
+        choices, key = self._options.choices, kind_of(args, kwargs)
+        choice = choices.get(key)
+        if choice is not None and choice.way == "plain":
+            if choice not in keeper.plain:
+                self._mixed = _MIXED
+            return keeper.run_plainly(choice, args, kwargs, True)
         if self._unweighed.value > 0:
             start = time.perf_counter()
             result = found.call(args, kwargs)
@@ -341,10 +349,9 @@ class Compiled(Made):
             lasted = int((time.perf_counter() - start) / self._each)
             self._unweighed.value = max(self._unweighed.value - max(lasted, 1), 0)
             return result
-        choices, key = self._options.choices, kind_of(args, kwargs)
-        choice = choices.get(key) or new_choice(choices, key, self._options.budget)
-        if choice.way == "plain":
-            return keeper.run_plainly(choice, args, kwargs, True)
+        choice = choice or new_choice(choices, key, self._options.budget)
+        if choice.way is None:
+            self._mixed = _MIXED
         if choice.wants_plain():
             return choice.call(self.__np_compile_captured__, args, kwargs)
         runs, listed, called = found.runs, found.listed, found.called
@@ -360,7 +367,8 @@ class Compiled(Made):
             listed, called = found.listed - listed, found.called - called
             choice.ran_whole(seconds, listed, called, found.single, of_types(choices, key))
             if choice.way == "compiled":
-                self._unweighed.value, self._each = choice.seldom, max(choice.compiled, 1e-9)
+                self._unweighed.value = choice.soon if self._mixed else choice.seldom
+                self._mixed, self._each = max(self._mixed - 1, 0), max(choice.compiled, 1e-9)
                 keeper.is_compiled(args, kwargs)
         elif (
             found.runs == runs

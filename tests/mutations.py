@@ -1862,4 +1862,22 @@ MUTATIONS = (
         "self._unweighed.value - 1",
         "reader/test_first_calls.py",
     ),
+    Mutation(
+        "np_compile/reader/members.py",
+        "        if x is a and y is b:",
+        "        if True:",
+        "reader/test_members.py",
+    ),
+    Mutation(
+        "np_compile/api.py",
+        "self._unweighed.value = choice.soon if self._mixed else choice.seldom",
+        "self._unweighed.value = choice.seldom",
+        "reader/test_first_calls.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "or self.compiled < least / _GUESSED",
+        "or self.compiled < least",
+        "capture/test_plain.py",
+    ),
 )

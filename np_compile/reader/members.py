@@ -23,33 +23,48 @@ from .values import (
 )
 
 _OWN = ("__eq__", "__ne__", "__hash__", "__bool__", "__len__", "__getattribute__", "__getattr__")
-_OF_INTEGERS = {*_OWN, *(x for x in vars(int) if x not in vars(object))} - {"__getnewargs__"}
+_NAMES = {
+    of: {*_OWN, *(x for x in vars(of) if x not in vars(object))} - {"__getnewargs__"}
+    for of in (int, str)
+}  # what an enumeration of integers, or of texts, has not changed
 
 
 def is_taken(x: object) -> bool:
-    """Whether a value is a member that compiled code holds: of an enumeration of plain objects, or
-    of integers."""
+    """Whether a value is a member that compiled code holds: of an enumeration of plain objects, of
+    integers, or of texts."""
     kind: Any = type(x)
     if not isinstance(x, Enum) or type(kind) is not EnumMeta or issubclass(kind, Flag):
         return False
     plain: Any = kind
-    if plain._member_type_ not in (object, int) or not any(x is m for m in plain):
+    of = plain._member_type_
+    if of not in (object, int, str) or not any(x is m for m in plain):
         return False  # also a copy that someone has made
-    of_integers = plain._member_type_ is int
-    if of_integers and not all(type(m._value_) is int and _is_its_value(m) for m in plain):
+    if of is not object and not all(type(m._value_) is of and _is_its_value(m) for m in plain):
         return False
     own = [c for c in kind.__mro__ if c.__module__ not in ("enum", "builtins")]
-    names = _OF_INTEGERS if of_integers else _OWN
-    return not any(name in vars(c) for c in own for name in names)
+    return not any(name in vars(c) for c in own for name in _NAMES.get(of, _OWN))
 
 
 def _is_its_value(x: Any) -> bool:
+    if type(x._value_) is str:
+        return str.__eq__(x, x._value_)
     return int.__index__(x) == x._value_ and -(2**63) <= x._value_ < 2**63
 
 
 def is_number(x: Value) -> bool:
     """Whether a value is a member that is an integer too, of which C knows the place."""
     return is_member(x) and issubclass(PYTHON_TYPE[x.kind], int)  # type: ignore[attr-defined]
+
+
+def as_text(r: Reader, x: Value) -> Value:
+    """The text that a member is; any other value as it is."""
+    if isinstance(x, Known) and isinstance(x.value, Enum) and isinstance(x.value, str):
+        return Known(x.value._value_)
+    if not is_member(x) or not issubclass(PYTHON_TYPE[x.kind], str):  # type: ignore[attr-defined]
+        return x
+    assert isinstance(x, Num)
+    found = Known(x.value._value_) if x.value is not None else attribute(r, x, "_value_")
+    return letters(found) or found
 
 
 def as_integer(r: Reader, x: Value) -> Value:
@@ -111,7 +126,12 @@ def equal(r: Reader, op: str, a: Num, b: Num) -> Num:
     if a.kind is None or b.kind is None:
         raise Unreadable("a member of an enumeration, or something else")
     if a.kind != b.kind:
-        return python(op == "NotEq")
+        x, y = as_text(r, a), as_text(r, b)
+        if x is a and y is b:
+            return python(op == "NotEq")
+        found = r.grammar.operate(r, op, x, y)
+        assert isinstance(found, Num)
+        return found
     if a.value is not None and b.value is not None:
         return python((a.value is b.value) == (op == "Eq"))
     sign = "==" if op == "Eq" else "!="

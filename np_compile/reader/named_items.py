@@ -9,6 +9,7 @@ import ast
 from typing import Any, TypeGuard
 
 from .branches import chosen
+from .members import as_text
 from .numbers import truth
 from .read import Reader, dotted
 from .unions import binary
@@ -32,6 +33,7 @@ def keys(r: Reader, owner: Obj) -> tuple[Value, ...]:
 
 def item(r: Reader, owner: Obj, key: Value) -> Value:
     """`d[key]`, of a key that is a constant, or a word."""
+    key = as_text(r, key)
     if not isinstance(key, Num) or not set(key.kinds) <= WORDS:
         return r.grammar.attribute(r, owner, item_name(owner, [key]))
     *first, last = keys(r, owner)
@@ -48,7 +50,7 @@ def item(r: Reader, owner: Obj, key: Value) -> Value:
 
 def contains(r: Reader, owner: Obj, key: Value) -> Num:
     """`key in d`."""
-    found = keys(r, owner)
+    found, key = keys(r, owner), as_text(r, key)
     if isinstance(key, Known):
         return python(key in found)
     if not isinstance(key, Num) or not set(key.kinds) <= WORDS:
@@ -69,7 +71,7 @@ def _are_equal(r: Reader, key: Num, constant: Value) -> Num:
 def method(r: Reader, owner: Obj, name: str, args: list[Value]) -> Value:
     """`d.items()`, `d.values()`, `d.keys()` as they are now, `d.get(key, default)`."""
     if name == "get" and len(args) in (1, 2) and isinstance(args[0], Known):
-        if args[0] in keys(r, owner):
+        if as_text(r, args[0]) in keys(r, owner):
             return item(r, owner, args[0])
         return args[1] if len(args) == 2 else Known(None)
     if name == "get" or args:

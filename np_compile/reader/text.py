@@ -26,7 +26,7 @@ _ASCII = 128
 def is_text(x: Value) -> bool:
     """Whether a value is a text, or bytes, of any length."""
     if isinstance(x, Known):
-        return isinstance(x.value, _TEXTS)
+        return type(x.value) in _TEXTS
     return isinstance(x, Lst) and x.made in _TEXTS
 
 
@@ -40,7 +40,7 @@ def is_word(x: Value) -> bool:
 
 def is_long(x: Value) -> bool:
     """Whether a value is a constant text that is no single character."""
-    return isinstance(x, Known) and isinstance(x.value, str) and len(x.value) != 1
+    return isinstance(x, Known) and type(x.value) is str and len(x.value) != 1
 
 
 def in_parts(r: Reader, x: Value) -> Value:

@@ -198,7 +198,7 @@ def stored(r: Reader, pairs: Iterable[tuple[Variable, Value]]) -> list[str]:
 def join(a: Value, b: Value, r: Reader) -> Value:
     """What holds either of two values; its texts mean nothing."""
     texts = [_is_text(x) or letters(x) is not None for x in (a, b)]
-    if all(texts) and not (isinstance(a, Known) and isinstance(b, Known) and a.value == b.value):
+    if all(texts) and not (isinstance(a, Known) and a == b):
         a, b = letters(a) or a, letters(b) or b
     if isinstance(a, Maybe) or isinstance(b, Maybe):
         inner = join(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import np_compile
-from np_compile import config
+from np_compile import api, config
 from np_compile.capture.policy import choice
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import new_choice
@@ -366,6 +366,41 @@ def test_a_call_that_lasts_counts_for_as_many_that_are_not_timed():
     with config.patch(compile_in="call"):
         fast(x.astype("i4"))
     assert left - fast._unweighed.value < 10  # C counts some of its own
+
+
+def of_kind(fast, x, way, compiled, plain):
+    """What is known of calls with such an argument."""
+    known = new_choice(fast._options.choices, choice.kind_of((x,), {}), fast._options.budget)
+    known.way, known.compiled, known.plain = way, compiled, plain
+    return known
+
+
+@pytest.mark.usefixtures("undecided")
+def test_a_kind_that_numpy_is_faster_for_is_numpys_while_others_are_not_timed(monkeypatch):
+    fast, x, _ = running_in_c()
+    other = x.astype("f4")
+    of_kind(fast, other, "plain", 1e-3, 1e-6)
+    fast._unweighed.value, fast._each = 100, 1e-3
+    monkeypatch.setattr(Reading, "call", None)
+    assert fast(other) == running(other)
+
+
+@pytest.mark.usefixtures("undecided")
+def test_calls_are_timed_soon_again_while_kinds_come_that_are_not_known():
+    fast, x, _ = running_in_c()
+    known = of_kind(fast, x, "compiled", 1e-4, 1e-2)
+    of_kind(fast, x.astype("f4"), None, math.inf, math.inf)
+    fast._unweighed.value, fast._mixed = 0, 0
+    fast(x.astype("f4"))
+    assert fast._mixed == api._MIXED
+    for mixed in (2, 1, 0):
+        fast._unweighed.value, fast._mixed = 0, mixed
+        fast(x)
+        # So many take a thousandth of a second: to time one of them is little of that.
+        soon = int(1e-3 / known.compiled)
+        assert fast._unweighed.value == (soon if mixed else known.seldom)
+        assert fast._mixed == max(mixed - 1, 0)
+        assert soon < known.seldom
 
 
 def tabled(columns):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum, Flag, IntEnum, auto
+from enum import Enum, Flag, IntEnum, StrEnum, auto
 
 import numpy as np
 import pytest
@@ -431,3 +431,181 @@ def of_equal_sides(side, a):
 def test_members_that_are_text_are_no_constants():
     for f in (of_a_side, of_equal_sides):
         check_whatever_leaves(f, [(Side.CALL, A), (Side.PUT, A), ("call", A)])
+
+
+class Phase(str, Enum):  # noqa: UP042 - as programs have them
+    READY = "ready"
+    RUN = "run"
+    DONE = "x"
+
+    def __str__(self):
+        return f"<{self.value}>"
+
+
+class Word(StrEnum):
+    RUN = "run"
+    STOP = "stop"
+
+
+def phases(a):
+    """Members are equal to texts and to members of other enumerations of texts."""
+    s, t, n, seen = Phase.READY, Word.STOP, 0, []
+    for v in a:
+        if s is Phase.READY and v > 0:
+            s, t = Phase.RUN, Word.RUN
+        elif s == "run" and v < 0:
+            s = Phase.DONE
+        elif s == Phase.DONE:
+            s = Phase.READY
+        n += (s == t) + 2 * (t == s) + 4 * (s != Word.RUN) + 8 * (s == "x") + 16 * (s == "y")
+        n += 32 * (s in ("ready", Phase.DONE)) + 64 * (s not in (Word.RUN, "x")) + 128 * bool(s)
+        n += 256 * (s == State.S) + 512 * (s == 1) + 1024 * (t is Word.RUN)
+        seen.append(s)
+    return s, t, n, seen, s.value, s.name
+
+
+def matched_phases(a):
+    n, s = 0, Phase.READY
+    for v in a:
+        match s:
+            case "ready":
+                s, n = Phase.RUN, n + 1
+            case Phase.RUN if v > 0:
+                s, n = Phase.DONE, n + 10
+            case Phase.DONE:
+                s = Phase.READY
+    return n, s
+
+
+def counted_phases(a):
+    count = {Phase.READY: 0, Phase.RUN: 0}
+    for v in a:
+        count[Phase.RUN if v > 0 else Phase.READY] += 1
+    return count, count[Phase.RUN]
+
+
+def of_a_phase(s, a):
+    n = 0.0
+    for v in a:
+        n += 2 * v if s == Phase.RUN else v if s == "x" else 0.0 if s in ("y", Word.STOP) else 1.0
+    return n, s == "run"
+
+
+def named_by_phases(d, a):
+    t, s = 0.0, Phase.READY
+    for v in a:
+        t += d[Phase.RUN] * v + d.get(Phase.DONE, 3.0) + (Phase.READY in d) + (s in d)
+        s = Phase.RUN if v > 0 else Phase.READY
+        if s == "run":
+            t += d[s]
+    return t
+
+
+TEXTS_OF_MEMBERS = [
+    case(phases, *CALLS),
+    case(matched_phases, *CALLS),
+    case(counted_phases, *CALLS),
+    case(of_a_phase, *[(s, A) for s in (*Phase, *Word, "run", "x", "other", None, Phase.RUN)]),
+    case(named_by_phases, ({"run": 2.0, "ready": 1.0}, A), ({"run": 2.0}, A)),
+]
+
+
+@each(TEXTS_OF_MEMBERS)
+def test_members_that_are_texts(c):
+    check(c)
+
+
+def one_or_the_other(a):
+    """A text and a member that is equal to it are two objects."""
+    s, n = "run", 0
+    for v in a:
+        n += (s == Phase.RUN) + 2 * isinstance(s, Phase)
+        s = Phase.RUN if v > 0 else "run"
+    return s, type(s), n
+
+
+def a_text_or_a_member(a):
+    out = []
+    for v in a:
+        s = Phase.RUN if v > 0 else "run"
+        out.append(s)
+        out.append(v)
+    return out
+
+
+def as_texts_are(a):
+    n, s = 0, Phase.RUN
+    for v in a:
+        s = Phase.RUN if v > 0 else Phase.DONE
+        n += len(s) + (s < "s") + ("u" in s) + (s + "!" == "run!") + s.count("r")
+    return n, s.upper(), s[0], f"{s}", sorted([s, Phase.READY]), max(s, "b"), ",".join([s, "a"])
+
+
+def keys_by_text(a):
+    count = {Phase.READY: 0, Phase.RUN: 0}
+    for v in a:
+        count["run" if v > 0 else "ready"] += 1
+    names = {"run": 1, "ready": 2}
+    return count, sum(names[Phase.RUN if v > 0 else Phase.READY] for v in a)
+
+
+def in_containers(a):
+    n, seen, s = 0, set(), Phase.READY
+    words = ["run", "ready"]
+    for v in a:
+        s = Phase.RUN if v > 0 else Phase.DONE
+        n += (s in words) + 10 * ("run" in seen) + 100 * (s in seen)
+        seen.add(s)
+    return n, len(seen), [Phase.RUN] == ["run"], (Phase.RUN, 1) == ("run", 1)
+
+
+def beside_arrays(a):
+    n = 0
+    for v in a:
+        s = Phase.RUN if v > 0 else Phase.READY
+        n += (s == v) + (v != s)
+    return n, a == Phase.RUN
+
+
+MORE = (
+    one_or_the_other, a_text_or_a_member, as_texts_are, keys_by_text, in_containers, beside_arrays,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("f", MORE)
+def test_members_that_are_texts_are_pythons_where_more_is_asked(f):
+    check_whatever_leaves(f, list(CALLS))
+
+
+class Compared(str, Enum):  # noqa: UP042
+    A = "a"
+    B = "b"
+
+    def __eq__(self, other):
+        return other == 1
+
+    __hash__ = str.__hash__
+
+
+class Made(str, Enum):  # noqa: UP042
+    A = "a"
+    B = "b"
+
+    def __new__(cls, value):
+        made = str.__new__(cls, value + "!")
+        made._value_ = value
+        return made
+
+
+@pytest.mark.parametrize("kind", [Compared, Made])
+def test_members_with_a_text_of_their_own(kind):
+    first, second = kind
+
+    def run(a):
+        n, s = 0, first
+        for v in a:
+            s = second if v > 0 else first
+            n += (s == first) + 2 * (s == "a") + 4 * (s == "a!") + 8 * (s == 1)
+        return n, s
+
+    check_whatever_leaves(run, list(CALLS))

@@ -30,6 +30,7 @@ _CALLS = 3  # calls each way decide in any case, if they are long
 _MORE = 12  # and so many short ones
 _SHORT = 1e-3  # seconds
 _ELEMENT = 2e-8  # seconds, less than Python takes for an operation on a single element
+_GUESSED = 10  # times as many operations may be thought of as there are: loops end when they do
 _ITEM = 4e-6  # seconds, more than it takes to make an item of a list for Python
 _CALLED = 2e-4  # seconds, more than a call that compiled code makes in Python takes beyond its own
 _LONG = 0.5  # seconds from which NumPy is not tried where it might take longer still
@@ -40,6 +41,7 @@ _PATIENCE = 4  # calls that compile before a call in NumPy is tried all the same
 SAMPLED = 32  # one of so many plain calls is timed,
 _SAMPLED_SHORT = 8192  # of short ones of so many, at most,
 _UNTIMED = 1e-2  # seconds that pass between two that are
+_BETWEEN = 1e-3  # and while kinds of calls are met that are new: to time one takes some hundredths
 SELDOM = 128  # and of so many compiled ones, of which nothing but its arguments is looked at else
 # Calls after which both ways are looked at again: once, the next time, and at most, each time after
 # twice as many.
@@ -208,6 +210,12 @@ class Choice:
         """Of so many compiled calls of a function that is compiled whole one is timed."""
         return min(max(SELDOM, int(_UNTIMED / max(self.compiled, 1e-9))), _SAMPLED_SHORT)
 
+    @property
+    def soon(self) -> int:
+        """The same while calls of other kinds come, of which it is not known yet which way is the
+        faster one: they are met only by calls that are timed."""
+        return min(int(_BETWEEN / max(self.compiled, 1e-9)), self.seldom)
+
     def _ran_plain(self, seconds: float, alone: bool) -> None:
         """alone: whether no other process had the processor for most of the time."""
         self.plain = min(self.plain, seconds)
@@ -270,7 +278,9 @@ class Choice:
         self.ran_for_sizes(seconds, others if by_element else ())
         if self.way is not None or self.runs < 2 or not by_element:
             return
-        if self.compiled > self._aside(listed, called):
+        least = _ELEMENT * single
+        sure = least > _GUESSED * _PAUSED or self.compiled < least / _GUESSED
+        if sure and self.compiled > self._aside(listed, called):
             self._is_compiled()
 
     def _aside(self, listed: int, called: int) -> float:
