@@ -278,6 +278,24 @@ MUTATIONS = (
         "replay/test_tensors.py",
     ),
     Mutation(
+        "np_compile/backends/split.py",
+        "                    once.add(node)\n",
+        "                    pass\n",
+        "backends/test_split.py",
+    ),
+    Mutation(
+        "np_compile/backends/split.py",
+        "        if not own.isdisjoint(_memory(node)):\n            continue\n",
+        "",
+        "backends/test_split.py",
+    ),
+    Mutation(
+        "np_compile/backends/cut.py",
+        "            self._rest[e ^ 1] += most\n",
+        "",
+        "backends/test_split.py",
+    ),
+    Mutation(
         "np_compile/backends/native.py",
         "        count = put_checks(forward.graph, checks, count)\n",
         "        count -= len(checks)\n",

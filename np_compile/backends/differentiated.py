@@ -8,15 +8,17 @@ arrays needs none of that: it runs once on tensors without data, under torch's a
 
 from __future__ import annotations
 
+import inspect
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import torch
 from torch import fx
-from torch.autograd.graph import saved_tensors_hooks
+from torch.autograd.graph import _engine_run_backward, saved_tensors_hooks
 
+from np_compile.lowering.meta import Shapes
 from np_compile.lowering.record import Recorder
 from np_compile.lowering.tensor_graph import Differentiable
 from np_compile.shim._devices import NODE
@@ -53,17 +55,18 @@ def differentiated(
     floats = [k for k, t in enumerate(results) if t.requires_grad]
     if not floats:
         return None
+    with Shapes():
+        laid_out = [torch.empty_like(results[k].detach()) for k in floats]
     with recorder.graph.inserting_before(recorder.first):
-        tangents = [
-            recorder.input(torch.empty_like(results[k]), name=f"tangents_{n}")
-            for n, k in enumerate(floats, 1)
-        ]
+        tangents = [recorder.input(t, name=f"tangents_{n}") for n, t in enumerate(laid_out, 1)]
     asked = [t for t in inputs if t.requires_grad]
     recorder.turn()
     with recorder:
-        found = torch.autograd.grad(
-            [results[k] for k in floats], asked, tangents, allow_unused=True
-        )
+        # As `torch.autograd.grad`, which imports a library of algebra to compare shapes.
+        found = _engine_run_backward(
+            tuple([results[k] for k in floats]), tuple(tangents), False, False, tuple(asked), True,
+            accumulate_grad=False,
+        )  # fmt: skip
     gradients = iter(found)
     given = [next(gradients) if t.requires_grad else None for t in inputs]
     joint = recorder.finish([*results, *given])
@@ -84,7 +87,7 @@ class _Recorder(Recorder):
     it comes from."""
 
     def __init__(self, notes: Sequence[str]):
-        super().__init__(rules=decompositions())
+        super().__init__(rules=own_decompositions())
         self._names = notes
         self._begins: list[int] = []  # numbers of autograd's of the first node of each operator
         self._notes: list[dict[str, Any]] = []  # beside these
@@ -146,6 +149,37 @@ class _Recorder(Recorder):
 
 def _memory(t: torch.Tensor) -> int:
     return t.untyped_storage()._cdata
+
+
+# Operators that there are kernels for
+_WHOLE = (_aten.dot.default, _aten.mv.default, _aten.tril.default, _aten.triu.default)
+# Rules of torch's that ask for the dtype in which halves are computed, which imports much
+_OF_FLOATS = (_aten.sgn.default, _aten.sigmoid_backward.default, _aten.tanh_backward.default)
+_FLOATS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+
+
+@cache
+def own_decompositions() -> Mapping[Any, Callable]:
+    """As `decompositions`, without those that import torch's compiler, or a library of algebra,
+    where there is another way."""
+    made = {f: rule for f, rule in decompositions().items() if f not in _WHOLE}
+    made |= {f: _of_floats(made[f]) for f in _OF_FLOATS}
+    return made | {_aten.zeros.default: partial(_full, 0), _aten.ones.default: partial(_full, 1)}
+
+
+def _of_floats(rule: Callable) -> Callable:
+    bare = inspect.unwrap(rule)
+
+    def run(*args: torch.Tensor) -> torch.Tensor:
+        made: torch.Tensor = (bare if all(t.dtype in _FLOATS for t in args) else rule)(*args)
+        return made
+
+    return run
+
+
+def _full(value: int, size: Any, dtype: torch.dtype | None = None, **where: Any) -> torch.Tensor:
+    dtype = dtype or torch.get_default_dtype()
+    return torch.full(size, bool(value) if dtype is torch.bool else value, dtype=dtype, **where)
 
 
 @cache

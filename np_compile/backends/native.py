@@ -22,8 +22,8 @@ _HOST = torch.device("cpu")
 def native(graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]) -> Callable:
     """A tensor program as kernels, in C or in CUDA; on others, or without CuPy, by inductor.
 
-    With inputs that require gradients, AOTAutograd makes a forward and a backward graph, and each
-    becomes kernels. What it saves between the two is the cheapest cut of the joint graph.
+    With inputs that require gradients there is a forward and a backward graph, and each becomes
+    kernels. What is saved between the two is the cheapest cut of the joint graph.
     """
     device = device_of(graph, example_inputs)
     if device.type != "cpu":
@@ -158,6 +158,7 @@ class _Differentiable:
         from .differentiated import Written, differentiated
         from .halves import only_makes_arrays, with_gradient, without_copies
         from .saved import is_copied_alone, placeholders, results_of
+        from .split import split
         from .twice import refusing
 
         self._device = device
@@ -189,7 +190,7 @@ class _Differentiable:
                     self.call = self._make_first(graph)
                     return
                 joint, floats = found
-                self._partition(joint, None, num_fwd_outputs=count)
+                self._save(*split(joint, count), count)
                 if self._tied(floats, checks, len(asked)):
                     return
         self._split = None
@@ -284,17 +285,23 @@ class _Differentiable:
         return [note for part in (self.first, self.second) for note in getattr(part, "notes", ())]
 
     def _partition(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **options: Any) -> tuple:
-        """Both halves of the joint graph, of which the forward one gives so many results."""
+        """Both halves of AOTAutograd's graph, of which the forward one gives so many results."""
         from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
         from torch.fx._lazy_graph_module import _use_lazy_graph_module as without_code
 
-        from .saved import save_copies
-
         with without_code(True):  # nobody runs the halves
             forward, backward = cut(joint, inputs, num_fwd_outputs=num_fwd_outputs, **options)
-        save_copies(forward, backward, num_fwd_outputs, self._written, self._renewed)
-        self._split = forward, backward, num_fwd_outputs
+        self._save(forward, backward, num_fwd_outputs)
         return forward, backward
+
+    def _save(
+        self, forward: torch.fx.GraphModule, backward: torch.fx.GraphModule, count: int
+    ) -> None:
+        """Note the halves, and what one saves for the other. count: results of the forward one."""
+        from .saved import save_copies
+
+        save_copies(forward, backward, count, self._written, self._renewed)
+        self._split = forward, backward, count
 
     def _forward(self, part: torch.fx.GraphModule, _inputs: Any) -> Callable:
         """The forward half, or all of it: made once it is known whether it is to run as it is."""

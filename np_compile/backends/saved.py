@@ -144,14 +144,14 @@ def _views_of_base(node: fx.Node) -> list[fx.Node]:
     """A value that is no view, and the views of one another that lead from it to a node."""
     chain = [node]
     while node.op == "call_function":
-        if len(node.all_input_nodes) != 1 or not _is_view(node, node.all_input_nodes[0]):
+        if len(node.all_input_nodes) != 1 or not is_view(node, node.all_input_nodes[0]):
             break
         node = node.all_input_nodes[0]
         chain.append(node)
     return chain[::-1]
 
 
-def _is_view(node: fx.Node, base: fx.Node) -> bool:
+def is_view(node: fx.Node, base: fx.Node) -> bool:
     """Whether an operator gives a view of its argument, and writes nothing."""
     schema: Any = getattr(node.target, "_schema", None)
     if schema is None or not isinstance(node.meta.get("val"), torch.Tensor):

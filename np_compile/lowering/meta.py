@@ -191,6 +191,21 @@ def _rsub(t: torch.Tensor, other: Any, alpha: Any = 1) -> torch.Tensor:
     return _call(_aten.sub.Tensor)(t, other, alpha=alpha)
 
 
+def _add_number(t: torch.Tensor, other: Any, alpha: Any = 1) -> torch.Tensor:
+    return _call(_aten.mul.Tensor)(t, other)
+
+
+def _divide_by_number(t: torch.Tensor, other: Any) -> torch.Tensor:
+    made: torch.Tensor = _call(_aten.mul.Tensor)(t, other)
+    if made.is_floating_point() or made.is_complex():
+        return made
+    return _of_dtype(made, torch.get_default_dtype())
+
+
+def _mean(t: torch.Tensor, *, dtype: torch.dtype | None = None) -> torch.Tensor:
+    return _call(_aten.mean.dim)(t, None, dtype=dtype)
+
+
 def _complex(real: torch.Tensor, imag: torch.Tensor) -> torch.Tensor:
     return _of_dtype(_call(_aten.eq.Tensor)(real, imag), real.dtype.to_complex())
 
@@ -314,6 +329,11 @@ _RULES: dict[Any, Callable] = {
     _aten.remainder.Scalar: _call(_aten.mul.Tensor),
     _aten.fmod.Scalar: _call(_aten.mul.Tensor),
     _aten.mul.Scalar: _call(_aten.mul.Tensor),
+    _aten.add.Scalar: _add_number,
+    _aten.sub.Scalar: _add_number,
+    _aten.div.Scalar: _divide_by_number,
+    _aten.mean.default: _mean,
+    _aten.relu.default: _call(_aten.sgn.default),
     _aten.bitwise_and.Scalar: _call(_aten.mul.Tensor),
     _aten.bitwise_or.Scalar: _call(_aten.mul.Tensor),
     _aten.bitwise_xor.Scalar: _call(_aten.mul.Tensor),

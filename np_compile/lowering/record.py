@@ -85,7 +85,7 @@ class Recorder(Shapes):
             raise RuntimeError(f"{func} writes into a constant of the program")
         node = self.graph.create_node(
             "call_function",
-            func,
+            _view(func) or func,
             tuple(self._graph_side(a) for a in args),
             {k: self._graph_side(v) for k, v in kwargs.items()},
             name=func.overloadpacket.__name__,
@@ -162,6 +162,17 @@ class Recorder(Shapes):
         if isinstance(a, list):
             return [self._meta_side(b) for b in a]
         return torch.device("meta") if name == "device" else a
+
+
+@cache
+def _view(func: Any) -> Any:
+    """What gives the view that an operator makes of its operand in place, as products of a vector
+    and a matrix do: it writes nothing."""
+    if torch.Tag.inplace_view not in func.tags:
+        return None
+    packet = getattr(_aten, func.overloadpacket.__name__[:-1], None)
+    form = getattr(packet, func._overloadname, None)
+    return form if form is not None and form.is_view else None
 
 
 def _moves_only(t: torch.Tensor, kwargs: dict) -> bool:

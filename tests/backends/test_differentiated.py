@@ -160,3 +160,29 @@ def test_counts_beside_gradients_are_part_of_the_program():
     f(x, few)
     with pytest.raises(ValueError, match="'list' argument must have no negative elements"):
         f(x, below)
+
+
+def test_products_of_vectors_and_matrices_are_written_down(without_torch):
+    def f(x, y):
+        return x[0] @ y + x @ y[0] + (x[0] @ y[1]) * y[2]
+
+    arrays = data(3, 3), data(3, 3, seed=1)
+    compiled = np_compile.compile(np_compile.wrap_numpy(f), fullgraph=True)
+    expected = slopes(np_compile.wrap_numpy(f), *arrays)[1]
+    for _ in range(2):
+        for a, b in zip(slopes(compiled, *arrays)[1], expected, strict=True):
+            torch.testing.assert_close(a, b)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_rules_are_torchs_of_all_floats(dtype):
+    x = torch.tensor([-0.7, 0.0, 2.0], dtype=dtype, requires_grad=True)
+
+    def f(x):
+        return [(torch.tanh(x) * torch.sigmoid(x)).sum() + x.abs().sum() + torch.dot(x, x)]
+
+    joint, _ = traced(f, x)
+    found = joint(x.detach(), torch.ones((), dtype=dtype))
+    (gradient,) = torch.autograd.grad(f(x)[0], x)
+    torch.testing.assert_close(found[0], f(x)[0].detach())
+    torch.testing.assert_close(found[1], gradient)

@@ -58,6 +58,13 @@ OTHERS = {
     ),
     "sort": lambda t: _aten.sort.default(t, -1),
     "sort along the first axis": lambda t: _aten.sort.default(t, 0, True),
+    "a number added": lambda t: _aten.add.Scalar(t, 2.0, 3),
+    "a number subtracted": lambda t: _aten.sub.Scalar(t, 2),
+    "division by a number": lambda t: _aten.div.Scalar(t, 2),
+    "division of integers": lambda t: _aten.div.Scalar(t.to(torch.int32), 2),
+    "mean": lambda t: _aten.mean.default(t),
+    "mean of another dtype": lambda t: _aten.mean.default(t, dtype=torch.float64),
+    "relu": lambda t: _aten.relu.default(t),
     "searchsorted": lambda t: _aten.searchsorted.Tensor(_like(t, (5,)), t, right=True),
     "searchsorted in 32 bits": lambda t: _aten.searchsorted.Tensor(
         _like(t, (5,)), t, out_int32=True
