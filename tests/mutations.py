@@ -1137,6 +1137,12 @@ MUTATIONS = (
         "lowering/test_lens.py",
     ),
     Mutation(
+        "np_compile/lowering/lens.py",
+        "listed = places[0] if places[-1] - places[0] < len(places) else 0",
+        "listed = places[0]",
+        "lowering/test_lens.py",
+    ),
+    Mutation(
         "np_compile/lowering/record.py",
         "        if func is _aten._to_copy.default and _moves_only(args[0], kwargs):",
         "        if func is _aten._to_copy.default:",
