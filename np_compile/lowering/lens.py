@@ -135,7 +135,7 @@ def _mesh(x: shim.ndarray, items: tuple) -> tuple:
             shape[position] = index.shape[0]
             position += 1
         elif isinstance(k, list):
-            index = torch.tensor(k, dtype=torch.int64)
+            index = shim.as_array(k)._t if k else torch.empty(0, dtype=torch.int64)
             shape[listed] = len(k)
         else:
             weak = isinstance(k, shim.Weak)

@@ -141,19 +141,21 @@ LISTED = (  # slices that begin at i, and lists beside them
     "0, [0, 1], i:i + 2", "None, i:i + 2, [0, 1, 0]", "i:i + 2, None, [0, 1]",
     "i:i + 2, [0, 1], None, 0", "..., i:i + 2, [0, 1]", "[0, 1], ..., i:i + 2", "i:i + 2, []",
     "i:i + 2, i:i + 1, [0, -1, 0]", "[-1, 0], None, i, i:i + 2", "i:i + 2, [True]",
+    "i:i + 2, [0, i]", "[i, 1], :, i:i + 2", "[i], i:i + 2, [1 - i]",
 )  # fmt: skip
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("key", LISTED)
-def test_lists_beside_slices_that_begin_elsewhere_each_time(key: str) -> None:
+def test_lists_beside_slices_that_begin_elsewhere_each_time(key: str, dynamic: bool | None) -> None:
     names: dict[str, Any] = {}
     exec(
         f"def f(x, i):\n    y = x[{key}]\n    x[{key}] = i + 0.5\n    x[{key}] *= 2\n"
         f"    z = x[{key}]\n    z += y\n    return y, z, x",
         names,
     )
-    fast, counter = compiled(names["f"])
+    fast, counter = compiled(names["f"], dynamic=dynamic)
     for i in range(3):
         mine, theirs = data(4, 5, 6, seed=i), data(4, 5, 6, seed=i)
         try:
