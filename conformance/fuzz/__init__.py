@@ -2,4 +2,4 @@
 
 # Modules, each with `program`
 KINDS = ("arrays", "loops", "histories", "idioms", "calls", "sizes", "tensors", "mixes", "states",
-         "foreign", "algorithms", "sessions")  # fmt: skip
+         "foreign", "algorithms", "sessions", "families")  # fmt: skip

@@ -194,12 +194,15 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
         return _special(node, Break("numpy", f"{call.label}: writes to parts of elements"))
     by_identity = {id(metas[i]): i for i in used}
     by_storage = {metas[i]._t.untyped_storage()._cdata: (values[i].root, i) for i in reversed(used)}
+    slots: dict[int, Slot] = {}  # by the identity of results: one may be in several places
 
     def place(r: Any, pick: tuple) -> Any:
         if isinstance(r, shim.ndarray):
             if id(r) in by_identity:
                 return Same(by_identity[id(r)])
-            r = _as_meta(r)
+            if id(r) in slots:
+                return slots[id(r)]
+            made, r = r, _as_meta(r)
             owner = by_storage.get(r._t.untyped_storage()._cdata)
             index = len(seg.values) + len(node.values)
             value = Value(
@@ -207,7 +210,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
                 None if owner is None else owner[1], pick,
             )  # fmt: skip
             node.values.append(value)
-            return Slot(value)
+            return slots.setdefault(id(made), Slot(value))
         if not isinstance(r, (tuple, list)):
             return r
         items = [place(v, (*pick, i)) for i, v in enumerate(r)]

@@ -87,8 +87,8 @@ def _in_order(x: shim.ndarray, strides: Sequence[int]) -> shim.ndarray:
 def _gather_key(x: shim.ndarray, key: Any) -> Any:
     """An index with its changing parts as integer arrays, placed as the plain index would be.
 
-    All changing parts and all plain integers become index arrays that broadcast against each other
-    as an open mesh, followed by the plain slices; see `_mesh`.
+    All changing parts, plain integers, lists and plain slices become index arrays that broadcast
+    against each other as an open mesh; see `_mesh`.
     """
     items = key if isinstance(key, tuple) else (key,)
     if not any(isinstance(k, DynamicSlice) for k in items):
@@ -97,7 +97,11 @@ def _gather_key(x: shim.ndarray, key: Any) -> Any:
 
 
 def _mesh(x: shim.ndarray, items: tuple) -> tuple:
-    """Every axis as an index array of an open mesh: shapes then come out as with slices."""
+    """Every axis as an index array of an open mesh: shapes then come out as with slices.
+
+    Lists have one axis together, which stands where the first of them and of the integers does, or
+    before all others if something lies between these.
+    """
     used = sum(1 for k in items if k is not None and k is not Ellipsis)
     full: list[Any] = []
     for k in items:
@@ -106,27 +110,36 @@ def _mesh(x: shim.ndarray, items: tuple) -> tuple:
         else:
             full.append(k)
     full += [slice(None)] * (x.ndim - sum(1 for k in full if k is not None))
-    out_rank = sum(1 for k in full if isinstance(k, (slice, DynamicSlice)) or k is None)
+    places = [n for n, k in enumerate(full) if not isinstance(k, (slice, DynamicSlice, type(None)))]
+    out_rank = len(full) - len(places)
+    listed = -1  # the axis of the lists
+    if any(isinstance(k, list) for k in full):
+        listed = places[0] if places[-1] - places[0] < len(places) else 0
+        out_rank += 1
     parts: list[Any] = []
     axis = position = 0
     device = x._t.device
     for k in full:
+        position += position == listed
         if k is None:
             position += 1
             continue
         extent = x.shape[axis]
         axis += 1
-        if isinstance(k, DynamicSlice):
-            index = k.start.tensor + torch.arange(k.length, device=device) * k.step
-        elif isinstance(k, slice):
-            index = torch.arange(*k.indices(extent), device=device)
+        shape = [1] * out_rank
+        if isinstance(k, (slice, DynamicSlice)):
+            if isinstance(k, slice):
+                index = torch.arange(*k.indices(extent), device=device)
+            else:
+                index = k.start.tensor + torch.arange(k.length, device=device) * k.step
+            shape[position] = index.shape[0]
+            position += 1
+        elif isinstance(k, list):
+            index = shim.as_array(k)._t if k else torch.empty(0, dtype=torch.int64)
+            shape[listed] = len(k)
         else:
             weak = isinstance(k, shim.Weak)
             index = k.tensor if weak else torch.full((), k, dtype=torch.int64, device=device)
-            parts.append(shim.ndarray(index))
-            continue
-        shape = [1] * out_rank
-        shape[position] = index.shape[0]
+            shape = []
         parts.append(shim.ndarray(index.reshape(shape)))
-        position += 1
     return tuple(parts)

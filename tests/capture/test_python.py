@@ -790,6 +790,22 @@ def test_is_identity_of_arrays():
     check(f, data(3))
 
 
+def test_one_array_in_two_places_of_what_numpy_gives():
+    def f(n):
+        i, j = np.diag_indices(n)
+        j += 1
+        return i, j, i is j
+
+    def g(x):
+        p = np.diag_indices_from(x)
+        p[1][0] = 2
+        return p, x[p], p[1] is p[0]
+
+    check(f, 3)
+    check(g, data(3, 3))
+    check(g, data(3, 3), backend="native")
+
+
 # -- builtins ----------------------------------------------------------------------------------
 
 

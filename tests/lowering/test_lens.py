@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -132,6 +133,39 @@ def test_parts_are_read_and_written_at_once(program: Callable) -> None:
     for i in range(4):
         mine, theirs = data(6, 4, seed=i), data(6, 4, seed=i)
         same((fast(theirs, i), theirs), (program(mine, i), mine), f"with {i}", 1e-12)
+
+
+LISTED = (  # slices that begin at i, and lists beside them
+    "i:i + 2, [0, -1]", "[0, -1], i:i + 2", "i:i + 2, :, [0, -1]", "[0, 1], :, i:i + 2",
+    "i:i + 2, [0, 1], [1, 0]", "[0, 1], i:i + 2, [1, 0]", "i:i + 2, 0, [0, 1]", "1, i:i + 2, [0]",
+    "0, [0, 1], i:i + 2", "None, i:i + 2, [0, 1, 0]", "i:i + 2, None, [0, 1]",
+    "i:i + 2, [0, 1], None, 0", "..., i:i + 2, [0, 1]", "[0, 1], ..., i:i + 2", "i:i + 2, []",
+    "i:i + 2, i:i + 1, [0, -1, 0]", "[-1, 0], None, i, i:i + 2", "i:i + 2, [True]",
+    "i:i + 2, [0, i]", "[i, 1], :, i:i + 2", "[i], i:i + 2, [1 - i]",
+)  # fmt: skip
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("key", LISTED)
+def test_lists_beside_slices_that_begin_elsewhere_each_time(key: str, dynamic: bool | None) -> None:
+    names: dict[str, Any] = {}
+    exec(
+        f"def f(x, i):\n    y = x[{key}]\n    x[{key}] = i + 0.5\n    x[{key}] *= 2\n"
+        f"    z = x[{key}]\n    z += y\n    return y, z, x",
+        names,
+    )
+    fast, counter = compiled(names["f"], dynamic=dynamic)
+    for i in range(3):
+        mine, theirs = data(4, 5, 6, seed=i), data(4, 5, 6, seed=i)
+        try:
+            want = names["f"](mine, i)
+        except IndexError as error:
+            with pytest.raises(IndexError, match=re.escape(str(error))):
+                fast(theirs, i)
+        else:
+            same((fast(theirs, i), theirs), (want, mine), f"with {i}")
+    assert counter.count <= 2
 
 
 def test_a_loop_that_reads_what_it_writes_to() -> None:

@@ -118,7 +118,8 @@ def fresh(c: Capture, result: Any) -> Any:
     if kind is not list and kind is not dict and not isinstance(result, tuple):
         return result
     inside = result.values() if kind is dict else result
-    items = [c.fresh(v) for v in inside]
+    made = {key: c.fresh(v) for key, v in {id(v): v for v in inside}.items()}
+    items = [made[id(v)] for v in inside]  # one array in several places stays one
     if all(a is b for a, b in zip(items, inside, strict=True)):
         return result
     if kind is dict:
