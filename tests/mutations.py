@@ -18,6 +18,24 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/reader/threads.py",
+        "if n >= _LONG and not r.quiet else None",
+        "if n < 0 else None",
+        "reader/test_threads.py",
+    ),
+    Mutation(
+        "np_compile/reader/functions/ufuncs.py",
+        "if isinstance(where, Arr):  # NumPy",
+        "if False:  # NumPy",
+        "capture/test_masked.py",
+    ),
+    Mutation(
+        "shim/_shapes.py",
+        'if checked_order(order) == "K":',
+        "if False:",
+        "shim/test_ndarray.py",
+    ),
+    Mutation(
         "shim/_places.py",
         "if not (under or (others and not math.isfinite(found))):",
         "if True:",
