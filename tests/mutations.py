@@ -1934,4 +1934,16 @@ MUTATIONS = (
         "or self.compiled < least",
         "capture/test_plain.py",
     ),
+    Mutation(
+        "np_compile/reader/values.py",
+        "        if self.compiled is not other.compiled:",
+        "        if False:",
+        "reader/test_compiled_functions.py",
+    ),
+    Mutation(
+        "np_compile/reader/exits.py",
+        'return ("constant", x.itself)',
+        'return ("constant", x.value)',
+        "reader/test_compiled_functions.py",
+    ),
 )

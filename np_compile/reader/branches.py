@@ -141,7 +141,7 @@ def chosen(r: Reader, test: Num, yes: Any, no: Any) -> Value:
             raise Unresolved("a choice")
         return found[0][1]
     (a_lines, a, a_free), (b_lines, b, b_free) = found
-    if isinstance(a, Known) and isinstance(b, Known) and a.value is b.value:
+    if isinstance(a, Known) and isinstance(b, Known) and a.itself is b.itself:
         if a_lines or b_lines:  # what is done on the way to them
             r.lines += [f"if ({test.text}) {{", a_lines, "} else {", b_lines, "}"]
         return a

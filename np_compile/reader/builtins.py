@@ -428,7 +428,7 @@ def type_of(x: Value) -> type:
     if isinstance(x, Tup):
         return x.made
     if isinstance(x, Known):
-        return type(x.value)
+        return type(x.itself)
     if isinstance(x, Items):
         return x.made
     if isinstance(x, Obj):

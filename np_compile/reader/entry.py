@@ -197,7 +197,7 @@ class Entry:
         if members.is_taken(x):
             return Known(x)
         if isinstance(written(x), types.FunctionType):
-            return Known(written(x))
+            return _function(x)
         if twister.is_drawn(x):
             return self._twister(r, path)
         if kind is functools.partial:
@@ -481,7 +481,7 @@ class Entry:
                 raise Unreadable(f"the attribute {name!r} hides a method")
             if isinstance(inspect.getattr_static(owner.type, name), staticmethod):
                 self.watch(path, found)
-                return Known(written(found))
+                return _function(found)
             self.watch((*self.paths[owner.path], f".{name}.__func__"), found)
             return Bound(owner, name)
         if isinstance(found, property):
@@ -627,6 +627,12 @@ class Entry:
         if id(node) not in self._live:
             self._live[id(node)] = live_names(node)
         return self._live[id(node)]
+
+
+def _function(x: Any) -> Known:
+    """A function, or a compiled one."""
+    made = written(x)
+    return Known(made, None if made is x else x)
 
 
 def _names_of(f: Any) -> str:

@@ -133,7 +133,7 @@ class Export:
         if isinstance(x, Known):
             if self.r.is_local(x):
                 raise Unreadable("a function that is made in it, as a value")
-            return ("constant", x.value)
+            return ("constant", x.itself)
         if isinstance(x, Flagged):
             at = self._word(x.flag, "i")
             self.lines.append(f"if ({x.flag}) {{")
@@ -205,7 +205,7 @@ def of_words(of: Value, words: Iterator[int], paths: dict[Any, Any] | None = Non
         inner = of_words(of.value, words, paths)
         return ("or none" if isinstance(of, OrNone) else "maybe", next(words), inner)
     if isinstance(of, Known):
-        return ("constant", of.value)
+        return ("constant", of.itself)
     if isinstance(of, (Obj, Rng)) and paths is not None:
         return ("path", of.path if isinstance(of, Obj) else paths[of])
     if isinstance(of, Conflict):

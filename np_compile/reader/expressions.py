@@ -357,7 +357,7 @@ def _comparison(r: Reader, op: ast.cmpop, a: Value, b: Value) -> Value:
         return found
     if isinstance(a, Known) and isinstance(b, Known):
         if name in ("Eq", "NotEq"):
-            return python((a.value == b.value) == (name == "Eq"))
+            return python((a.itself == b.itself) == (name == "Eq"))
         raise Unreadable("a comparison of objects")
     if isinstance(a, Known) != isinstance(b, Known) and name in ("Eq", "NotEq"):
         known = a if isinstance(a, Known) else b
@@ -392,7 +392,7 @@ def _tuples_equal(r: Reader, a: Tup, b: Tup, name: str) -> Value:
 def _identical(r: Reader, a: Value, b: Value) -> Num:
     """Whether two values are one object."""
     if isinstance(a, Known) and isinstance(b, Known):
-        return python(a.value is b.value)
+        return python(a.itself is b.itself)
     same = members.identical(r, a, b)
     if same is not None:
         return same
@@ -429,7 +429,7 @@ def _contains(r: Reader, a: Value, b: Value, wanted: bool) -> Value:
         found = Num(f"({' || '.join(texts)})", "bool", ("bool",), low=0, high=1)
         return found if wanted else unary(r, "Not", found)
     if isinstance(b, Tup) and all(isinstance(x, Known) for x in (a, *b.items)):
-        return python((a.value in [x.value for x in b.items]) == wanted)
+        return python((a.itself in [x.itself for x in b.items]) == wanted)
     if isinstance(b, (Lst, Table)):
         found = contains_key(r, b, a) if isinstance(b, Table) else contains(r, b, a)
         return found if wanted else unary(r, "Not", found)

@@ -350,7 +350,8 @@ def attribute(r: Reader, owner: Made | Begun, name: str) -> Value:
 def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Value:
     """`owner.name` where the object has no such attribute of its own, or `kind.name`."""
     found = inspect.getattr_static(kind, name, None)
-    f = written(found.__func__ if isinstance(found, (staticmethod, classmethod)) else found)
+    itself = found.__func__ if isinstance(found, (staticmethod, classmethod)) else found
+    f = written(itself)
     if found is None or isinstance(found, MemberDescriptorType):
         raise NotYet(f"{kind.__name__} has no attribute {name!r}")
     if isinstance(found, property) and owner is not None:
@@ -367,7 +368,7 @@ def of_class(r: Reader, kind: type, name: str, owner: Value | None = None) -> Va
         if isinstance(found, classmethod):
             return Bound(Known(kind), name, {"f": f})
         bound = owner is not None and not isinstance(found, staticmethod)
-        return Bound(owner, name) if bound else Known(f)
+        return Bound(owner, name) if bound else Known(f, None if f is itself else itself)
     if hasattr(type(found), "__get__"):
         raise Unreadable(f"the attribute {name!r}")
     r.entry.watch(("function", kind, name), found)

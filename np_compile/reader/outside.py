@@ -356,7 +356,7 @@ def _sample(x: Value, length: int = _SAMPLE, number: int = 1, step: int = 0) -> 
     """A value such as this one. length: of lists; number: in the place of numbers; step: from one
     integer of an array to the next."""
     if isinstance(x, Known):
-        return x.value
+        return x.itself
     if isinstance(x, Tup):
         items = [_sample(y, length, number, step) for y in x.items]
         return x.made(items) if x.made in (tuple, list) else x.made(*items)

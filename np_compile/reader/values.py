@@ -397,15 +397,24 @@ class Rng:
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """A Python object that is the same in each call: a module, a function, a string, None."""
+    """A Python object that is the same in each call: a module, a function, a string, None.
+    compiled: of a compiled function, whose value here is what it was made of, the object."""
 
     value: Any
+    compiled: Any = None
 
     def __eq__(self, other: object) -> bool:
         """Of one type: `np.dtype("f8")` equals None, `np.float64` and "f8", for NumPy."""
         if not isinstance(other, Known) or type(self.value) is not type(other.value):
             return False
+        if self.compiled is not other.compiled:
+            return False
         return self.value is other.value or self.value == other.value
+
+    @property
+    def itself(self) -> Any:
+        """The object that it is to Python."""
+        return self.value if self.compiled is None else self.compiled
 
     def __hash__(self) -> int:
         return hash(self.value)
