@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from .assignments import target
-from .conditional_stores import selected_stores
+from .conditional_stores import joined_stores, selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .forwarding import forwarded
@@ -331,6 +331,7 @@ def _attempt(
     spreads = found is not None and not why and (not light or times >= _LONG)
     once = body  # what an iteration does that is no kernel
     if header.n is not None and innermost:
+        joined_stores(r, body, header.counter, header.n, header.facts, accesses)
         first, header.after = hoisted(
             r, body, header.counter, header.n, header.facts, accesses, goes_on, spreads
         )
