@@ -236,6 +236,18 @@ MUTATIONS = (
         "reader/test_selection.py",
     ),
     Mutation(
+        "np_compile/reader/runtime.py",
+        "{{ rt->spares[k] = 0; return b; }}",
+        "return b;",
+        "reader/test_spares.py",
+    ),
+    Mutation(
+        "np_compile/reader/runtime.py",
+        "{{ free(rt->spares[k]); rt->spares[k] = 0; }}",
+        "free(rt->spares[k]);",
+        "reader/test_spares.py",
+    ),
+    Mutation(
         "np_compile/reader/masked_loads.py",
         "_has_ways(body) and not _is_simple(body)",
         "_has_ways(body) and False",
