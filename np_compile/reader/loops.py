@@ -152,12 +152,14 @@ class _For:
                 return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *counts, body, "}", *ends]
             return [*in_strips(r, self.powers, k, low, high, counts, body), *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
+        # More than one strip is rare, and to look at that takes longer than a few iterations.
         return [
-            f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
-            f"{end} = {high} - {begin} <= {many} ? {high} : {begin} + {many};",
+            f"i64 {begin} = {low};", f"if ({begin} < {high}) {{", "for (;;) {",
+            f"const i64 {end} = {high} - {begin} <= {many} ? {high} : {begin} + {many};",
             *([_UNROLL] if self.unrolls and not self.powers else []),
             *in_strips(r, self.powers, k, begin, end, [], body), *self.after,
-            f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
+            f"if (__builtin_expect({end} >= {high}, 1)) break;",
+            "if (is_wanted(rt)) return -1;", f"{begin} = {end};", "}", "}",
             *out_of_strips(r, breaks),
         ]  # fmt: skip
 
