@@ -195,8 +195,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reader/selection.py",
-        " = ({no}) ^ ((({yes}) ^",
-        " = ({yes}) ^ ((({yes}) ^",
+        "({no}) ^ ((({yes}) ^",
+        "({yes}) ^ ((({yes}) ^",
         "reader/test_selection.py",
     ),
     Mutation(
@@ -240,6 +240,30 @@ MUTATIONS = (
         " and element(way[-1].what) in stored",
         "",
         "reader/test_selection.py",
+    ),
+    Mutation(
+        "np_compile/reader/conditional_stores.py",
+        "any(not x.write and x.roots & (a.a.roots | {ANYWHERE}) for x in accesses)",
+        "False",
+        "reader/test_selection.py",
+    ),
+    Mutation(
+        "np_compile/reader/conditional_stores.py",
+        "not isinstance(x.what, Load) or not _is_there(r, x.what, own)",
+        "not isinstance(x.what, Load)",
+        "reader/test_selection.py",
+    ),
+    Mutation(
+        "np_compile/reader/runtime.py",
+        "{{ rt->spares[k] = 0; return b; }}",
+        "return b;",
+        "reader/test_spares.py",
+    ),
+    Mutation(
+        "np_compile/reader/runtime.py",
+        "{{ free(rt->spares[k]); rt->spares[k] = 0; }}",
+        "free(rt->spares[k]);",
+        "reader/test_spares.py",
     ),
     Mutation(
         "np_compile/reader/masked_loads.py",

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from .assignments import target
-from .conditional_stores import selected_stores
+from .conditional_stores import joined_stores, selected_stores
 from .counters import Steps, as_counted, counters, within_reach
 from .expressions import condition, kept
 from .forwarding import forwarded
@@ -152,12 +152,14 @@ class _For:
                 return [f"for (i64 {k} = {low}; {there(k)}; {k}++) {{", *counts, body, "}", *ends]
             return [*in_strips(r, self.powers, k, low, high, counts, body), *ends]
         begin, end = r.fresh("begin"), r.fresh("end")
+        # More than one strip is rare, and to look at that takes longer than a few iterations.
         return [
-            f"for (i64 {begin} = {low}, {end}; {begin} < {high}; {begin} = {end}) {{",
-            f"{end} = {high} - {begin} <= {many} ? {high} : {begin} + {many};",
+            f"i64 {begin} = {low};", f"if ({begin} < {high}) {{", "for (;;) {",
+            f"const i64 {end} = {high} - {begin} <= {many} ? {high} : {begin} + {many};",
             *([_UNROLL] if self.unrolls and not self.powers else []),
             *in_strips(r, self.powers, k, begin, end, [], body), *self.after,
-            f"if (__builtin_expect({end} < {high}, 0) && is_wanted(rt)) return -1;", "}",
+            f"if (__builtin_expect({end} >= {high}, 1)) break;",
+            "if (is_wanted(rt)) return -1;", f"{begin} = {end};", "}", "}",
             *out_of_strips(r, breaks),
         ]  # fmt: skip
 
@@ -331,6 +333,7 @@ def _attempt(
     spreads = found is not None and not why and (not light or times >= _LONG)
     once = body  # what an iteration does that is no kernel
     if header.n is not None and innermost:
+        joined_stores(r, body, header.counter, header.n, header.facts, accesses)
         first, header.after = hoisted(
             r, body, header.counter, header.n, header.facts, accesses, goes_on, spreads
         )

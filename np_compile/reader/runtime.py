@@ -54,13 +54,17 @@ DEVICE = ctypes.CFUNCTYPE(
 )
 
 
+SPARES = 4  # small arrays that are kept for the next ones
+
+
 class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
     run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
     device: what is asked to have a loop run on a device, if there is one; rows: of calls in Python,
     where C makes them itself (`direct.py`); depth, deepest, left, stack, outside: of functions that
     call themselves (`recursion.py`); classes: of objects in lists, each with its attributes' names
-    (`marshalling.py`)."""
+    (`marshalling.py`); spares: small arrays that were given back, for the next ones of their
+    size."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
@@ -68,7 +72,7 @@ class Runtime(ctypes.Structure):
         ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
         ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p), ("depth", c_int64),
         ("deepest", c_int64), ("left", c_void_p), ("stack", c_void_p), ("outside", c_void_p),
-        ("classes", c_void_p),
+        ("classes", c_void_p), ("spares", c_void_p * SPARES),
     )  # fmt: skip
 
 
@@ -112,6 +116,7 @@ api = _table()
 
 # An array of so many bytes is memory of NumPy's from the beginning: nothing is copied at the end.
 LARGE = 1 << 14
+SPARED = 1 << 20  # bytes of the largest
 EVERY = 1 << 10  # iterations between looks at the clock
 _NANOSECONDS = 20_000_000  # between looks at what Python wants
 
@@ -151,6 +156,7 @@ typedef struct {{
     void *stack;
     const struct outside *outside;
     const void *classes;
+    Buf *spares[{SPARES}];
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
@@ -211,12 +217,35 @@ QUIET void release_items(Runtime *rt, Buf *b) {{
         for (i64 w = 0; b->dims[3] >> w; w++)
             if (b->dims[3] >> w & 1) release(rt, *(Buf **)((char *)b->data + k * size + 8 * w));
 }}
+/* An iteration often makes arrays of the sizes that the one before gave back. */
+INLINE i64 with_room(i64 bytes) {{ return (bytes + 255) & -256; }}
+INLINE int spare(Runtime *rt, Buf *b) {{
+    if (b->ndim < 0 || b->owner != -1 || b->object || b->data != (void *)(b + 1)) return 0;
+    if (b->bytes > {SPARED}) return 0;
+    for (int k = 0; k < {SPARES}; k++) if (!rt->spares[k]) {{ rt->spares[k] = b; return 1; }}
+    Buf *oldest = rt->spares[0];
+    for (int k = 1; k < {SPARES}; k++) rt->spares[k - 1] = rt->spares[k];
+    rt->spares[{SPARES} - 1] = b;
+    free(oldest);
+    return 1;
+}}
+INLINE Buf *from_spares(Runtime *rt, i64 bytes) {{
+    for (int k = 0; k < {SPARES}; k++) {{
+        Buf *b = rt->spares[k];
+        if (b && with_room(b->bytes) == with_room(bytes)) {{ rt->spares[k] = 0; return b; }}
+    }}
+    return malloc(sizeof(Buf) + with_room(bytes));
+}}
+QUIET void empty_spares(Runtime *rt) {{
+    for (int k = 0; k < {SPARES}; k++) {{ free(rt->spares[k]); rt->spares[k] = 0; }}
+}}
 /* What it refers to goes with it, one after the other: a chain may be long. */
 static __thread Buf *dying;
 QUIET void destroy(Runtime *rt, Buf *b) {{
-    Buf *others = dying;
     b->prev->next = b->next;
     if (b->next) b->next->prev = b->prev;
+    if (spare(rt, b)) return;
+    Buf *others = dying;
     b->next = others ? others->next : 0;
     if (others) {{ others->next = b; return; }}
     for (dying = b; b; b = dying) {{
@@ -248,7 +277,7 @@ QUIET Buf *allocate(Runtime *rt, i64 code, i64 size, i64 zero, i64 ndim, ...) {{
     }}
     __builtin_va_end(args);
     i64 large = bytes >= {LARGE} && !rt->job;
-    Buf *b = malloc(sizeof(Buf) + (large ? 0 : bytes));
+    Buf *b = large ? malloc(sizeof(Buf)) : from_spares(rt, bytes);
     if (!b) return 0;
     b->refs = 1; b->bytes = bytes; b->code = code; b->ndim = ndim; b->owner = -1;
     b->object = 0; b->form = 0; b->changes = b->steady = 0;
@@ -542,6 +571,7 @@ def of_python(lists: bool, calls: bool) -> str:
 FINISH = f"""\
 void finish(Runtime *rt) {{
     int held = -1;
+    empty_spares(rt);
     for (Buf *b = rt->first.next, *next; b; b = next) {{
         int is_owned = b->owner >= {direct.OWN};
         next = b->next;

@@ -98,7 +98,7 @@ def selected(
         made += found[0]
         values.append(found[1])
     done = (x.partition("=")[2] for x in made if not x.startswith("/* "))
-    if sum(len(_OPERATION.findall(x)) for x in done) > _MOST:
+    if sum(map(operations, done)) > _MOST:
         return None
     if any(isinstance(x, ast.Name) and x.id in set_ for x in walk(test)):
         chosen = r.fresh("chosen")
@@ -110,8 +110,17 @@ def selected(
     made.append(f"const i64 {mask} = -(i64)({text});")
     for name in names:
         yes, no = values[0][name], values[1][name]
-        made.append(f"{name} = ({no}) ^ ((({yes}) ^ ({no})) & {mask});")
+        step = _step(made, yes, no)
+        bits = f"{no} + ({step} & {mask})" if step else f"({no}) ^ ((({yes}) ^ ({no})) & {mask})"
+        made.append(f"{name} = {bits};")
     return made
+
+
+def _step(made: Iterable[str], yes: str, no: str) -> str:
+    """The constant by which one value is more than the other (`if x & 1: count += 1`), if it is."""
+    given = re.compile(rf"const i64 {re.escape(yes)} = \({re.escape(no)} ([+-]) (\d+L)\);")
+    found = next(filter(None, map(given.fullmatch, made)), None)
+    return f"{found[1]}{found[2]}".replace("+", "") if found else ""
 
 
 def _apart(lines: list, names: Sequence[str]) -> tuple[list[str], dict[str, str]] | None:
@@ -138,6 +147,11 @@ def _apart(lines: list, names: Sequence[str]) -> tuple[list[str], dict[str, str]
 
 def is_harmless(text: str) -> bool:
     return not _TOKEN.sub("", text) and not _HARMFUL.search(text.replace("rshift_i64(", ""))
+
+
+def operations(text: str) -> int:
+    """How many there are in an expression."""
+    return len(_OPERATION.findall(text))
 
 
 def flat(lines: list) -> list:

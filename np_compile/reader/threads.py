@@ -33,6 +33,7 @@ QUIET void run_chunk(void *argument, long begin, long end) {
     if (has_failed(job)) return;
     Runtime own = *job->rt;
     own.first.next = 0;
+    for (int k = 0; k < (int)(sizeof own.spares / sizeof *own.spares); k++) own.spares[k] = 0;
     own.job = job;
     if (job->loop(&own, job->context, job->from + begin, job->from + end))
         __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);

@@ -308,7 +308,7 @@ def _assembled(
         + f"i64 counted = -{runtime.EVERY}, *const ticks = &counted;\n"
         + ("rt->ticks = counted;\n" if functions or called else "") + body + "\n}\n"
         + "i64 region(Runtime *rt, Word *in) {\n    i64 k = run(rt, in);\n"
-        + given_back + "    return k;\n}\n"
+        + "    empty_spares(rt);\n" + given_back + "    return k;\n}\n"
         + runtime.FINISH
     )  # fmt: skip
     head = ""

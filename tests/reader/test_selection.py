@@ -57,6 +57,20 @@ def set_on_one_way(a, n):
     return low, high
 
 
+def counts(a, n):
+    """One value is so much more or less than the other."""
+    odd, even, low, up = 0, 0, 5, a
+    for k in range(n):
+        if (a >> k) % 2 == 1:
+            odd += 1
+            low -= 7
+        else:
+            even += 3
+        if a >> k & 4:
+            up = low + 2
+    return odd, even, low, up
+
+
 def grows(a, n):
     """What may leave 64 bits on one way is not carried out on the other."""
     for _ in range(n):
@@ -153,7 +167,17 @@ def calls(*rest):
 
 GRAYS = np.append(np.random.default_rng(4).integers(0, 256, 39).astype(float), np.nan)
 SIGNS = np.array([1.0, -2.0, 0.0, np.nan, 3.0])
-ON_NUMBERS = (shifts, feeds_back, set_on_one_way, grows, divides, shifts_by, powers, of_floats)
+ON_NUMBERS = (
+    shifts,
+    feeds_back,
+    set_on_one_way,
+    counts,
+    grows,
+    divides,
+    shifts_by,
+    powers,
+    of_floats,
+)
 CASES = [
     exact(crc32.function, (np.arange(40, dtype=np.uint8) * 37 % 251,), (np.zeros(0, np.uint8),)),
     *(exact(f, *calls(9), *calls(0)) for f in ON_NUMBERS),
@@ -176,6 +200,7 @@ def test_branches_on_bits(c: Case) -> None:
         (shifts, (5, 9), [MASK, CHOSEN]),
         (feeds_back, (5, 9), [CHOSEN]),
         (set_on_one_way, (5, 9), [MASK]),
+        (counts, (5, 9), [MASK]),
         (grows, (5, 9), []),
         (divides, (5, 9), []),
         (powers, (5, 9), []),
@@ -187,6 +212,12 @@ def test_what_is_selected(f, args, selects) -> None:
     with whole():
         text = np_compile.inspect(f)(*args)[0].output
     assert [x for x in (MASK, CHOSEN) if x in text] == selects
+
+
+def test_a_step_is_added_under_the_mask() -> None:
+    with whole():
+        text = np_compile.inspect(counts)(5, 9)[0].output
+    assert sorted(re.findall(r" \+ \((-?\d+L) & mask_\d+\);", text)) == ["-7L", "1L"]
 
 
 def test_a_choice_of_constants_is_no_branch() -> None:
@@ -295,6 +326,126 @@ def test_a_store_behind_another_one_is_no_branch(f, args, selects) -> None:
             check_call(np_compile.compile(f), f, (*args[:2], args[2][:, :3]), 0)
             check_call(np_compile.compile(f), f, (*args[:2], args[2][:7]), 0)
     assert bool(re.search(r" = \(.*\) \? \w+ : old_\d+;", text)) == selects
+
+
+def chained(a, b, dtype, dtype_of_trace):
+    """One of four is stored in `trace`. Of `d` the next cell would wait for both ways."""
+    d = np.zeros((len(a) + 1, len(b) + 1), dtype)
+    trace = np.full(d.shape, 9, dtype_of_trace)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            if a[i - 1] == b[j - 1]:
+                d[i, j] = d[i - 1, j - 1]
+            else:
+                d[i, j] = 1 + min(d[i - 1, j], d[i, j - 1], d[i - 1, j - 1])
+            if d[i, j] == 0:
+                trace[i, j] = 0
+            elif d[i, j] == d[i - 1, j]:
+                trace[i, j] = 1
+            elif d[i, j] > d[i, j - 1]:
+                trace[i, j] = 2
+            else:
+                trace[i, j] = 3
+    return d, trace
+
+
+def signs(x, dtype):
+    y = np.zeros(len(x), dtype)
+    for i in range(len(x)):
+        if x[i] < 0:
+            y[i] = -1
+        else:
+            y[i] = 7
+    return y
+
+
+def may_leave(x, y):
+    """`y` may be shorter."""
+    for i in range(len(x)):
+        if x[i] < 0:
+            y[i] = -1
+        else:
+            y[i] = 7
+
+
+def of_neighbours(x, y):
+    """What is read on one way is there on that way alone."""
+    for i in range(len(x)):
+        if i > 0:
+            y[i] = x[i - 1]
+        else:
+            y[i] = 3
+    for i in range(len(x)):
+        if x[i] >= 0 and x[i] < len(x):
+            y[i] += 1
+            y[x[i]] = x[x[i]]
+        else:
+            y[i] = -1
+
+
+def at_other_places(x, y):
+    for i in range(len(x) - 1):
+        if x[i] > 2:
+            y[i] = 5
+        else:
+            y[i + 1] = 6
+
+
+def divides_on_one_way(x, y):
+    for i in range(len(x)):
+        if x[i] != 0:
+            y[i] = 60 // x[i]
+        else:
+            y[i] = 9
+
+
+def counts_too(x, y):
+    n = 0
+    for i in range(len(x)):
+        if x[i] > 2:
+            n += 1
+            y[i] = 5
+        else:
+            y[i] = n
+    return n
+
+
+def between_stores(x, y):
+    """A way that stores twice, and one that reads what it has stored."""
+    for i in range(len(x)):
+        if x[i] > 2:
+            y[i] = 5
+            y[i] = y[i] + x[i]
+        else:
+            y[i] = 6
+
+
+BYTES = np.array([3, 0, 255, 0, 4, 3, 128, 9, 1, 200], np.uint8)
+STEPS = np.array([3, -1, 0, 5, -2, 9, 1, 0, -(2**63), 2**63 - 1])
+
+
+@pytest.mark.parametrize(
+    ("f", "args", "joins"),
+    [
+        (chained, (STEPS % 3, STEPS % 2, np.int64, np.uint8), 3),
+        (chained, (BYTES % 3, BYTES % 2, np.int32, np.int64), 3),
+        (chained, (BYTES, BYTES[:4], np.float64, np.uint16), 3),
+        (signs, (STEPS, np.int64), 1),
+        (signs, (FLOATS, np.int8), 1),
+        (signs, (FLOATS, np.float64), 0),
+        (may_leave, (STEPS, STEPS.copy()), 0),
+        (of_neighbours, (STEPS, STEPS.copy()), 0),
+        (at_other_places, (STEPS, STEPS.copy()), 0),
+        (divides_on_one_way, (STEPS, STEPS.copy()), 0),
+        (counts_too, (STEPS, STEPS.copy()), 0),
+        (between_stores, (STEPS, STEPS.copy()), 0),
+    ],
+)
+def test_stores_on_both_ways_are_one(f, args, joins) -> None:
+    with whole():
+        text = np_compile.inspect(f)(*copy.deepcopy(args))[0].output
+        check_call(np_compile.compile(f), f, args, 0)
+    assert len(re.findall(r"const \w+ new_\d+ = ", text)) == joins
 
 
 numbers = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(EDGES)
