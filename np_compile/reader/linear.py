@@ -12,7 +12,7 @@ from typing import Any
 WIDE = 1 << 63
 SAFE = 1 << 62  # what is less is far from overflow
 DEPTH = 6  # facts that one proof puts together
-TRIES = 200  # forms that it looks at: what follows, follows within some dozen
+TRIES = 80  # forms that it looks at: what follows, follows within some dozen
 
 
 class Linear:
@@ -98,6 +98,7 @@ class Facts:
         self._mentions: dict[str, list[Linear]] = {}
         self._checked: list[tuple[int, tuple[Linear, Linear]]] = []
         self._count = 0
+        self._answers: dict[Linear, bool] = {}  # by what is known now
 
     def name(self, name: str, low: int = -WIDE, high: int = WIDE - 1) -> Linear:
         """The linear form of a new name, with its range."""
@@ -114,6 +115,7 @@ class Facts:
         """x >= 0 from now on."""
         if not x.terms:
             return
+        self._answers.clear()
         self.known.append(x)
         for name in x.terms:
             self._mentions.setdefault(name, []).append(x)
@@ -135,6 +137,7 @@ class Facts:
         while self._checked and self._checked[-1][0] > mark:
             del self.indices[self._checked.pop()[1]]
         while len(self.known) > mark:
+            self._answers.clear()
             x = self.known.pop()
             for name in x.terms:
                 self._mentions[name].pop()
@@ -150,12 +153,18 @@ class Facts:
         return low, high
 
     def proves(self, x: Linear) -> bool:
-        """Whether x >= 0 follows from what is known, by few facts: the shortest proof first. Of a
-        form to be looked at nothing but what a fact changes is computed: these are most of the time
-        that reading takes."""
+        """Whether x >= 0 follows from what is known. One form is asked for again and again."""
         least = self.bounds(x)[0]
         if least >= 0:
             return True
+        answer = self._answers.get(x)
+        if answer is None:
+            answer = self._answers[x] = self._follows(x, least)
+        return answer
+
+    def _follows(self, x: Linear, least: int) -> bool:
+        """By few facts: the shortest proof first. Of a form to be looked at nothing but what a fact
+        changes is computed: these are most of the time that reading takes."""
         # Each form with its key and its least value by ranges; the ways to one are many.
         seen, forms, tries, ranges = {x.key}, [(x, x.key, least)], 0, self.ranges
         for _ in range(DEPTH):

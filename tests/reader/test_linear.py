@@ -111,3 +111,15 @@ def test_equal_forms_have_one_key():
     assert (a + b).key == a.key + b.key == (b + a).key
     assert (a - b + b).key == a.key
     assert len({a + b + 1, b + 1 + a, a}) == 2
+
+
+def test_answers_are_those_of_what_is_known_now():
+    facts = Facts()
+    n, k = facts.name("n"), facts.name("k")
+    assert not facts.proves(n - k)
+    before = facts.mark()
+    facts.add(n - k - 1)
+    assert facts.proves(n - k)
+    assert facts.proves(n - k)
+    facts.back_to(before)
+    assert not facts.proves(n - k)
