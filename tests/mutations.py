@@ -1378,8 +1378,8 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/infer.py",
-        "            if id(r) in slots:",
-        "            if False:",
+        "return slots.setdefault(id(made), Slot(value))",
+        "return Slot(value)",
         "capture/test_python.py::test_one_array_in_two_places_of_what_numpy_gives",
     ),
     Mutation(
