@@ -1337,3 +1337,19 @@ def test_scalars_of_numpy_in_objects_of_the_caller_stay(compiles):
         assert o.items[0] is other is o.pair[1][0] is d["items"][0][0]
         assert isinstance(o.top, torch.Tensor)
         assert isinstance(given, torch.Tensor)
+
+
+def test_a_view_of_views_of_views_takes_no_longer_than_its_depth():
+    def f(x):
+        x = x * 2
+        for _ in range(60):
+            x = x[::-1]
+            x[:1] += 1
+        return x, x.T
+
+    wrapped = np_compile.compile(np_compile.wrap_numpy(f), backend="eager")
+    x = torch.arange(3.0, dtype=torch.float64)
+    for requires in (False, True):
+        given = x.clone().requires_grad_(requires)
+        for got, want in zip(wrapped(given), f(x.numpy()), strict=True):
+            np.testing.assert_array_equal(got.detach().numpy(), want)

@@ -194,7 +194,6 @@ def shim_array(c: Capture, a: Array, why: Any) -> shim.ndarray:
     _wait_for(c, a, why)
     if a._base is not None:
         name, args, kwargs, pick = a._via
-        c.shim_array(a._base, why)
         r = shim.TABLE[name].function(*c.shims(args, why), **c.shims(kwargs, why))
         return picked(r, pick)
     if a._t is None:
