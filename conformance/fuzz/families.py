@@ -81,7 +81,7 @@ np.array2string(V[:2], precision=2)|f'{D[0]}'|','.join(f'{e:.1f}' for e in V)|st
 format(V.max(), '.4f')|f'{len(V):,}'|f'{I.sum():b}'|round(V[0], 1)|np.char.upper(S)
 np.strings.str_len(S)|S == 'b'|np.char.add(S, 'x')|S[I % len(S)]|S.tolist()|np.strings.find(S, 'b')
 S[0] + 'q'|'b' in S|np.concatenate([S, ['long']])|S.astype(object)|np.array([str(e) for e in I])
-sorted(S)|set(I.tolist())|{int(e) for e in I}|{e: k for k, e in enumerate(V.tolist())}
+sorted(S)|set(I.tolist())|{int(e) for e in I}|{str(e): k for k, e in enumerate(V.tolist())}
 dict(zip(S.tolist(), V))|{k: V[k] for k in I}|{V[0]: 1}.get(V[0])|len({*V})|sorted({*I})
 V[0] in {V[0]}|{(k, int(e)) for k, e in enumerate(I)}|set(V) == set(V[::-1])
 collections.Counter(I.tolist())|max(set(I), key=lambda e: (-e, 0))|frozenset(U.tolist())|{N: T}[N]
@@ -138,7 +138,7 @@ NEW = M.reshape(-1); NEW[::2] = N|NEW = V.view('i8') if V.dtype == 'f8' else V; 
 NEW = C.view(C.real.dtype); NEW[0] = T|NEW = A.swapaxes(0, 1); NEW[0] = T
 NEW = np.diagonal(Q, axis1=1, axis2=2); out.append(NEW.sum())
 NEW = {}; NEW[N] = V; NEW[N] += 1; out.append(NEW)
-NEW = {float(e) for e in V}; NEW.add(T); out.append(sorted(NEW))
+NEW = {float(e) for e in V if e == e}; NEW.add(T); out.append(sorted(NEW))
 NEW = [*V]; NEW[0] = T; out.append(NEW)|NEW = np.zeros(3, 'M8[D]'); NEW[1:] = D[:1]; out.append(NEW)
 NEW = np.empty(2, object); NEW[0] = V; out.append(NEW[0] is V)|NEW = iter(M); out.append(next(NEW))
 T = float(f'{T:.1f}')|T = V[I].sum()|T = T + V[N % len(V)]|T = M[0, 0] * 2|N = int(np.argmax(V))

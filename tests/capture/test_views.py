@@ -887,6 +887,19 @@ def test_base_is_the_array_that_numpy_names(name):
                 assert fast(OWNERS[name], WHOLE) == f(OWNERS[name], WHOLE)
 
 
+def test_the_base_of_what_was_made_and_read_is_none():
+    def f(x):
+        y = x.astype(float)
+        for _ in y:
+            pass
+        return y.base is None, x.base is None
+
+    for loops in ("recorded", "auto"):
+        with np_compile.config.patch(plain="never", loops=loops):
+            fast, _ = compiled(f)
+            assert [fast(np.arange(3.0)) for _ in range(2)] == [(True, True)] * 2
+
+
 CUT = {
     "bytes": (lambda x: (x * 2).view("u1"), 3),
     "bytes of an argument": (lambda x: x.view("u1"), 3),

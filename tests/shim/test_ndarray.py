@@ -137,7 +137,7 @@ def test_layouts_of_copies(order):
     cube = np.arange(24.0).reshape(2, 3, 4)
     blocks = np.broadcast_to(cube.transpose(2, 0, 1), (5, 4, 2, 3))
     views = cube.transpose(1, 2, 0), cube.transpose(1, 0, 2)[:, ::-1], cube[:, ::2].T, cube[0].T
-    for x in (*views, np.broadcast_to(cube[0, 0], (3, 4)), blocks, blocks[:, :, ::2].T):
+    for x in (*views, np.broadcast_to(cube[0, 0], (3, 4)), blocks, blocks[:, 1:].T):
         a = shim.from_numpy(x)
         for name in ("flatten", "ravel"):
             assert_same(getattr(a, name)(order), getattr(x, name)(order))

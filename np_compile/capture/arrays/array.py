@@ -227,6 +227,8 @@ class Array:
             of = of._base
         real = of._np if of._np is not None else of._host
         above = None if real is None else real.base
+        if isinstance(above, torch.Tensor) and not _is_given(of):
+            above = None  # what a program made; nobody has its tensor
         if of is not self and not (_is_given(of) and type(above) is np.ndarray):
             return of
         known = self._c.known.get(id(above))
