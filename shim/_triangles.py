@@ -116,13 +116,15 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
     t = a._t
     values = assigned(val, t.dtype, t.device)
     values = values.reshape(-1) if values.dim() else values
-    if a.ndim == 2 and not (wrap and a.shape[0] > a.shape[1] + 1):
+    wraps = wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1
+    if a.ndim == 2 and not wraps and len(a._flip) != 1:
         target = diagonal_of(a, 0, 0, 1)
         line = _cycled(values, target.shape[0])
         target._t.copy_(flip(line, (0,)) if target._flip and line.dim() else line)
         return None
     if a.ndim == 2:
-        flat = torch.arange(0, t.numel(), a.shape[1] + 1, device=t.device)
+        end = t.numel() if wraps else min(t.numel(), a.shape[1] ** 2)
+        flat = torch.arange(0, end, a.shape[1] + 1, device=t.device)
         places = [flat // a.shape[1], flat % a.shape[1]]
     else:
         places = [torch.arange(a.shape[0], device=t.device)] * a.ndim

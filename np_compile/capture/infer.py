@@ -161,6 +161,7 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
     metas = {i: v.meta for i, v in values.items()}
     before = {r: metas[r]._t._version for r in roots}
     numbers: dict[int, Any] = {}  # what stands for floats, by their places
+    scalars: list[Any] = []  # and for NumPy's other numbers
     operands = any(p.kind == "int" for p in call.parameters())
     static = Break("static", "") if ints_are_data and operands else None
 
@@ -170,6 +171,8 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
         made = _without_data(p.kind)
         if p.is_float:
             numbers[p.place] = made
+        elif p.kind not in _WEAK:
+            scalars.append(made)
         return made
 
     try:
@@ -219,7 +222,9 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
     node.result = place(result, ())
     if isinstance(node.result, Slot):
         node.value = node.result.value
-    node.raises = node.special = _may_raise(call, values) or _confined(metas, used) or library
+    node.raises = node.special = (
+        _may_raise(call, values) or _confined([*map(metas.get, used), *scalars]) or library
+    )
     if name in GUESSED:
         node.guesses += 1
         node.special = True
@@ -258,12 +263,12 @@ def _part(dtype: np.dtype) -> tuple[int, bool]:
     return dtype.itemsize // (2 if dtype.kind == "c" else 1), dtype.char in "?e"
 
 
-def _confined(metas: dict[int, shim.ndarray], used: list[int]) -> bool:
-    """Whether a call stores a NumPy scalar that it makes as an integer, which it may not fit."""
+def _confined(metas: list[Any]) -> bool:
+    """Whether a call stores one of these NumPy scalars as an integer, which it may not fit."""
     found = False
-    for i in used:
-        if hasattr(metas[i], "_limits"):
-            del metas[i]._limits
+    for meta in metas:
+        if hasattr(meta, "_limits"):
+            del meta._limits
             found = True
     return found
 

@@ -322,3 +322,17 @@ def test_what_astype_and_mt_refuse():
         return texts, x.reshape(1, -1).mT + x.astype("f4", copy=False)[:, None]
 
     check(f, np.arange(3.0))
+
+
+@pytest.mark.parametrize("value", [np.uint8(200), np.int64(300), np.int16(3), 300, np.float64(300)])
+def test_a_number_that_does_not_fit_is_seen_by_its_handler(value):
+    def f(x, v):
+        try:
+            x.fill(v)
+        except OverflowError as error:
+            return str(error), x + 1
+        return x + 2
+
+    for loops in ("recorded", "auto"):
+        with np_compile.config.patch(loops=loops):
+            check(f, np.zeros(3, "i1"), value)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -224,6 +226,24 @@ def test_search_among_equal_values_and_nans(kind, size):
         },
         new=False,
     )
+
+
+@pytest.mark.parametrize("lies", [np.s_[:], np.s_[::2, ::3], np.s_[::2, :2], np.s_[::-2, ::-1]])
+def test_the_diagonal_of_axes_read_backwards_is_filled(lies):
+    import np_compile
+
+    def fill(x):
+        np.fill_diagonal(x[::-1], [1, 2])
+        np.fill_diagonal(x[:, ::-1].T, 0.5)
+
+    fast = np_compile.compile(fill, backend="native", fullgraph=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for _ in range(2):
+            ours, own = data(4, 6), data(4, 6)
+            fast(ours[lies])
+            fill(own[lies])
+            np.testing.assert_array_equal(ours, own)
 
 
 def test_an_index_out_of_bounds_is_an_error():
