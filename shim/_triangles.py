@@ -117,7 +117,7 @@ def fill_diagonal(a: View, val: Raw, wrap: bool = False):
     values = assigned(val, t.dtype, t.device)
     values = values.reshape(-1) if values.dim() else values
     wraps = wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1
-    if a.ndim == 2 and not wraps and len(a._flip) != 1:
+    if a.ndim == 2 and not wraps and (len(a._flip) != 1 or not t.numel()):
         target = diagonal_of(a, 0, 0, 1)
         line = _cycled(values, target.shape[0])
         target._t.copy_(flip(line, (0,)) if target._flip and line.dim() else line)
