@@ -20,7 +20,7 @@ from ._flags import flagsobj
 from ._index import _fitted, one_element, refuse_list
 from ._ndarray import before_write, is_followed_here, ndarray, share_or_host, to_numpy, view_of
 from ._operators import OPERATORS, make_operator
-from ._shapes import copied, inverse, let_numpy_raise, memory_order, walking_order
+from ._shapes import checked_order, copied, inverse, let_numpy_raise, memory_order, walking_order
 from ._table import TABLE, Deferred, Kind, Row, add_row
 from ._ufuncs import UFUNCS
 
@@ -41,7 +41,8 @@ def _method(name: str | None = None, kind: Kind = Kind.ARRAY, data: tuple[str, .
 
 def _is_laid_out(a: ndarray, order: str) -> bool:
     flags = flagsobj(a)
-    return {"C": flags.c_contiguous, "F": flags.f_contiguous}.get(order, True)
+    c, f = flags.c_contiguous, flags.f_contiguous
+    return {"C": c, "F": f, "A": c or f, "K": True}[order]
 
 
 @_method()
@@ -66,17 +67,17 @@ def astype(
         raise TypeError(
             f"Cannot cast array data from {given!r} to {asked!r} according to the rule '{casting}'"
         )
-    axes = memory_order(self, order)
-    if not copy and wanted is t.dtype and _is_laid_out(self, order):
-        return self
+    order = checked_order("K" if order is None else order)
+    if wanted is t.dtype:
+        as_it_is = not copy and _is_laid_out(self, order)
+        return self if as_it_is else ndarray(copied(self, order), (), self._scalar)
     if t.dtype.is_complex and not wanted.is_complex and wanted is not torch.bool:
         warnings.warn(
             "Casting complex values to real discards the imaginary part",
             np.exceptions.ComplexWarning,
             stacklevel=2,
         )
-    if wanted is t.dtype:
-        return ndarray(copied(self, order), (), self._scalar)
+    axes = memory_order(self, order)
     result = _unsigned.cast(self.tensor.permute(axes), wanted)
     if not result.is_contiguous() or (t.dtype.is_complex and not wanted.is_complex):
         result = result.clone(memory_format=torch.contiguous_format)

@@ -145,6 +145,7 @@ def test_layouts_of_copies(order):
             (a.copy(order), x.copy(order)),
             (a.astype("f4", order), x.astype("f4", order)),
             (a.astype("d", order), x.astype("d", order)),
+            (a.astype("d", order, copy=False), x.astype("d", order, copy=False)),
         ):
             assert_same(copied, expected)
             assert copied.strides == expected.strides
