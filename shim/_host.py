@@ -52,6 +52,12 @@ def strict(on: bool = True) -> Iterator[None]:
 
 def is_concrete(t: torch.Tensor) -> bool:
     """Whether a tensor's elements are at hand in host memory, and nothing follows what is done."""
+    return is_unfollowed(t) and not (t._is_zerotensor() or _is_functional(t))
+
+
+def is_unfollowed(t: torch.Tensor) -> bool:
+    """Whether a tensor is in host memory and nothing follows what is done: then what `item()` says
+    is its element, also where the elements themselves are not at hand."""
     return (
         type(t) is torch.Tensor
         and t.is_cpu
@@ -59,7 +65,6 @@ def is_concrete(t: torch.Tensor) -> bool:
         and not _dispatch_modes()
         and _transform() is None
         and forward_ad._current_level < 0
-        and not (t._is_zerotensor() or _is_functional(t))
     )
 
 

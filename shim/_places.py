@@ -16,7 +16,7 @@ from torch.autograd.graph import increment_version
 
 from ._dtypes import TO_NUMPY, WIDER, NotSupported
 from ._float_errors import asked
-from ._host import is_concrete
+from ._host import is_concrete, is_unfollowed
 from ._ndarray import fresh, ndarray, to_numpy, view_of, within
 from ._shapes import laid_by_all
 
@@ -138,13 +138,10 @@ def summing(otherwise: Callable) -> Callable:
                 kind = _SUMMED.get(t.dtype)
                 if kind is not None:
                     r = t.sum()
-                    if within.wrapped or not is_concrete(t):
+                    if within.wrapped or not is_unfollowed(t):
                         return fresh(r, True)
                     found = kind(r.item())
-                    if kind is np.int64:
-                        return found
-                    under, others = asked()
-                    if not (under or (others and not math.isfinite(found))):
+                    if math.isfinite(found) or not asked()[1]:  # what is tiny is added exactly
                         return found
             except (NotSupported, RuntimeError):
                 pass

@@ -169,3 +169,6 @@ def test_a_sum_tells_of_its_errors():
                 call()
     with np.errstate(over="ignore"):
         assert shim.sum(large) == np.inf
+    tiny = np.array([5e-324, 5e-324])
+    with np.errstate(under="raise"):  # tiny numbers are added exactly
+        assert shim.sum(shim.asarray(tiny)) == np.sum(tiny) == 1e-323
