@@ -39,7 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "kernels": {"config", "size", *(f"kernels.{room}" for room in _ROOMS)},
     "backends": {
         *("config", "errors", "kernels", "kernels.build", "kernels.frontend", "kernels.run"),
-        *("lowering", "shim"),
+        *("lowering", "shim", "size"),
     },
     "tape": {"attributes", "shim", "size"},
     "debug_output": {"config"},

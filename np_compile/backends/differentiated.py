@@ -18,10 +18,12 @@ import torch
 from torch import fx
 from torch.autograd.graph import _engine_run_backward, saved_tensors_hooks
 
-from np_compile.lowering.meta import Shapes
 from np_compile.lowering.record import Recorder
+from np_compile.lowering.sized import SizedRecorder
+from np_compile.lowering.symint import size_of
 from np_compile.lowering.tensor_graph import Differentiable
 from np_compile.shim._devices import NODE
+from np_compile.size import Facts
 
 from .saved import placeholders, results_of
 
@@ -37,16 +39,46 @@ def differentiated(
     hand on of their `meta`. Errors: Written.
     """
     recorder = _Recorder(notes)
-    values: dict[fx.Node, Any] = {}
     inputs = []
     for k, (node, like) in enumerate(zip(placeholders(graph.graph), example_inputs, strict=True)):
         made = recorder.input(like.detach(), node.meta.get("parameters", False), f"primals_{k + 1}")
-        values[node] = made.requires_grad_(like.requires_grad)
-        inputs.append(made)
+        inputs.append(made.requires_grad_(like.requires_grad))
+    return _differentiated(graph, recorder, inputs)
+
+
+def differentiated_for_sizes(
+    graph: fx.GraphModule, facts: Facts, asked: Sequence[bool], notes: Sequence[str]
+) -> tuple[fx.GraphModule, list[int]] | None:
+    """The same of a graph for many sizes, see `lowering.general.GeneralGraph`. asked: of which of
+    its first inputs gradients are. Its integers, the last inputs, stay inputs."""
+    recorder = _SizedGradients(notes, facts=facts)
+    inputs = []
+    for k, node in enumerate(placeholders(graph.graph)):
+        value = node.meta["val"]
+        if not isinstance(value, torch.Tensor):
+            inputs.append(recorder.integer_input(size_of(value)))
+            continue
+        name = f"primals_{k + 1}"
+        if node.meta.get("parameters", False):
+            inputs.append(recorder.input(value, True, name))
+            continue
+        shape, strides = map(size_of, value.shape), map(size_of, value.stride())
+        made = recorder.sized_input([*shape], [*strides], value.dtype, name)
+        inputs.append(made.requires_grad_(k < len(asked) and asked[k]))
+    return _differentiated(graph, recorder, inputs)
+
+
+def _differentiated(
+    graph: fx.GraphModule, recorder: _Recorder, inputs: list[Any]
+) -> tuple[fx.GraphModule, list[int]] | None:
+    """As `differentiated`, on the recorder's inputs."""
+    values: dict[fx.Node, Any] = dict(zip(placeholders(graph.graph), inputs, strict=True))
     with recorder, torch.enable_grad(), _saved_here():
         for node in graph.graph.nodes:
             if node.op == "get_attr":
                 values[node] = recorder.held(getattr(graph, str(node.target)))
+            elif isinstance(node.meta.get("val"), (torch.SymInt, torch.SymFloat)):
+                values[node] = node.meta["val"]
             elif node.op == "call_function":
                 recorder.follow(node)
                 args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
@@ -55,11 +87,10 @@ def differentiated(
     floats = [k for k, t in enumerate(results) if t.requires_grad]
     if not floats:
         return None
-    with Shapes():
-        laid_out = [torch.empty_like(results[k].detach()) for k in floats]
     with recorder.graph.inserting_before(recorder.first):
-        tangents = [recorder.input(t, name=f"tangents_{n}") for n, t in enumerate(laid_out, 1)]
-    asked = [t for t in inputs if t.requires_grad]
+        tangents = [recorder.tangent(results[k], f"tangents_{n}") for n, k in enumerate(floats, 1)]
+    tensors = [t for t in inputs if isinstance(t, torch.Tensor)]
+    asked = [t for t in tensors if t.requires_grad]
     recorder.turn()
     with recorder:
         # As `torch.autograd.grad`, which imports a library of algebra to compare shapes.
@@ -68,7 +99,7 @@ def differentiated(
             accumulate_grad=False,
         )  # fmt: skip
     gradients = iter(found)
-    given = [next(gradients) if t.requires_grad else None for t in inputs]
+    given = [next(gradients) if t.requires_grad else None for t in tensors]
     joint = recorder.finish([*results, *given])
     return Differentiable(recorder.constants, joint), floats
 
@@ -86,8 +117,8 @@ class _Recorder(Recorder):
     """Writes down what autograd does too. Each node has the notes of the operator of the graph that
     it comes from."""
 
-    def __init__(self, notes: Sequence[str]):
-        super().__init__(rules=own_decompositions())
+    def __init__(self, notes: Sequence[str], **given: Any):
+        super().__init__(rules=own_decompositions(), **given)
         self._names = notes
         self._begins: list[int] = []  # numbers of autograd's of the first node of each operator
         self._notes: list[dict[str, Any]] = []  # beside these
@@ -98,6 +129,15 @@ class _Recorder(Recorder):
     def first(self) -> fx.Node:
         """What follows the inputs."""
         return next(n for n in self.graph.nodes if n.op != "placeholder")
+
+    def tangent(self, result: torch.Tensor, name: str) -> torch.Tensor:
+        """The next input, the gradient of a result."""
+        return self.input(self._like(result), name=name)
+
+    def _like(self, t: torch.Tensor) -> torch.Tensor:
+        """A tensor of the same shape, laid out without gaps."""
+        made: torch.Tensor = self.run(_aten.empty_like.default, (t.detach(),), {})
+        return made
 
     def follow(self, node: fx.Node) -> None:
         """What comes is of this node of the graph."""
@@ -145,6 +185,15 @@ class _Recorder(Recorder):
         node = torch._C._current_autograd_node()
         at = 0 if node is None else bisect_right(self._begins, node._sequence_nr())
         return self._notes[at - 1] if at else {}
+
+
+class _SizedGradients(_Recorder, SizedRecorder):
+    """The same of tensors whose sizes may change."""
+
+    def tangent(self, result: torch.Tensor, name: str) -> torch.Tensor:
+        like = self._like(result)
+        shape, strides = map(size_of, like.shape), map(size_of, like.stride())
+        return self.sized_input([*shape], [*strides], like.dtype, name)
 
 
 def _memory(t: torch.Tensor) -> int:

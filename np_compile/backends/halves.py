@@ -8,7 +8,8 @@ none of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import Any
 
@@ -16,6 +17,8 @@ import torch
 from torch import fx
 
 from np_compile.kernels.frontend.nodes import mutated_roots
+from np_compile.kernels.frontend.sizes import numbered
+from np_compile.size import evaluated
 
 from .in_place import updates
 from .saved import placeholders, results_of, save_bases
@@ -67,6 +70,7 @@ class Halves:
         self.first, self.second = saved.first, saved.second
         self.saved_results, self.saved_inputs = saved.results, saved.inputs
         self._make_second = make_second
+        self._by_operators: Callable[[], fx.GraphModule] = lambda: saved.second
         self._gradients: Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]] | None = None
         self.count = count
         self.constant = [k for k in range(count) if k not in floats]
@@ -79,7 +83,22 @@ class Halves:
         self.updating: dict[tuple[tuple[int, int], ...], Any] = {}  # the same of `updates`
         self.none = [r is None for r in results_of(backward.graph)]
         self.forward = _on_list(make_first(saved.first))
-        self.call = partial(applied, self)
+        self.call: Callable = partial(applied, self)
+
+    def at_sizes(
+        self, values: Mapping[str, int], first: Callable, make_second: Callable[[], Callable]
+    ) -> Halves:
+        """Those of graphs for many sizes, of some: for these values of the symbols."""
+        made = copy(self)
+        made.forward = _on_list(first)
+        made.tangents = [(k, evaluated(strides, values)) for k, strides in self.tangents]
+        made._make_second = lambda _: make_second()
+        made._gradients = None
+        count = len(self.none)  # it takes no sizes
+        made.call = lambda *tensors: applied(made, *tensors[:count])
+        second = self.second
+        made._by_operators = lambda: fx.GraphModule(second, numbered(second.graph, values))
+        return made
 
     @property
     def asked(self) -> bool:
@@ -95,7 +114,7 @@ class Halves:
         if all(has_memory(g) for g, _ in given):
             made = iter(run([*saved, *[_laid_out(*g) for g in given]]))
         else:
-            made = iter(self.second.forward(*saved, *[g for g, _ in given]))
+            made = iter(self._by_operators().forward(*saved, *[g for g, _ in given]))
         return [None if none else next(made) for none in self.none]
 
     def prepare(self) -> Callable[[Sequence[torch.Tensor]], Sequence[torch.Tensor]]:

@@ -33,7 +33,7 @@ from .saved import placeholders, results_of
 
 _ALIGN = 64
 _PIECE = 1 << 22  # bytes of a block of several
-_FEWEST = 3  # programs of a call that are worth it
+FEWEST = 3  # programs of a call that are worth it
 # Where a gradient goes: into a new array, or it is added to what there is; else, by the position of
 # an input of the backward half, into the memory of that.
 _NEW, _ADDED = -1, -2
@@ -57,7 +57,7 @@ class Joint:
         self, steps: list[tuple], constants: list[torch.Tensor], wanted: list[int],
         reads: Sequence[int],
     ):  # fmt: skip
-        if len(steps) < _FEWEST or not any(halves_of(made) for made, *_ in steps):
+        if len(steps) < FEWEST or not any(halves_of(made) for made, *_ in steps):
             raise Refused
         self._steps, self._constants, self._wanted = steps, constants, wanted
         self._reads = list(reads)

@@ -134,110 +134,24 @@ def _warn_once(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-_LINES = ("user_line", "np_call")  # of a graph node: the user's line, and the NumPy call there
+LINES = ("user_line", "np_call")  # of a graph node: the user's line, and the NumPy call there
 
 
-def _with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
+def with_lines(part: torch.fx.GraphModule) -> torch.fx.GraphModule:
     for node in part.graph.nodes:
         node.meta.update(node.meta.get("custom", {}))
     return part
 
 
-class _Differentiable:
+class Differentiated:
     """A program that autograd differentiates: kernels for each half, the backward ones made when
     the first gradient is asked for. first, second: those made so far. call: what a call calls.
     halves: that without AOTAutograd's wrappers, if it can do without them."""
 
-    def __init__(
-        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor],
-        device: torch.device,
-    ):  # fmt: skip
-        from np_compile.kernels.frontend.nodes import mutated_roots
-
-        from .checks import checking, put_checks, take_checks
-        from .differentiated import Written, differentiated
-        from .halves import only_makes_arrays, with_gradient, without_copies
-        from .saved import is_copied_alone, placeholders, results_of
-        from .split import split
-        from .twice import refusing
-
-        self._device = device
-        self.first: Callable
-        self.second: Callable | None = None
-        self.halves: Halves | None = None
-        self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
-        graph, checks = take_checks(graph)
-        renewed = [n for n in placeholders(graph.graph) if is_copied_alone(n)]
-        without_copies(graph.graph)
-        graph.recompile()
-        _, mutated = mutated_roots(graph.graph)
-        inputs = enumerate(placeholders(graph.graph), 1)
-        names = {n: f"primals_{k}" for k, n in inputs}  # AOTAutograd's
-        self._written = {name for n, name in names.items() if n in mutated}
-        self._renewed = {name for n, name in names.items() if n in renewed}
-        self.call: Callable
-        alone = only_makes_arrays(graph.graph)
-        asked = [t.requires_grad for t in example_inputs]
-        if alone and device.type == "cpu":
-            count = len(results_of(graph.graph))
-            try:
-                found = differentiated(graph, example_inputs, _LINES)
-            except (Written, RuntimeError):  # the meta device has no way; or there is none, which
-                pass  # torch says then
-            else:
-                if found is None:
-                    put_checks(graph.graph, checks, count)
-                    self.call = self._make_first(graph)
-                    return
-                joint, floats = found
-                self._save(*split(joint, count), count)
-                if self._tied(floats, checks, len(asked)):
-                    return
-        self._split = None
-        program = self._by_torch(graph, example_inputs)
-        if alone and self._split is not None:
-            forward, _, count = self._split
-            floats = with_gradient(forward.graph, count, asked)
-            if self._tied(floats, checks, len(asked)):
-                return
-        self.call = checking(refusing(program), checks)
-        self._make_first(self._whole)
-
-    def _by_torch(
-        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
-    ) -> Callable:
-        """The program between AOTAutograd's wrappers."""
-        from torch._dynamo.backends.common import aot_autograd
-
-        from .differentiated import decompositions
-
-        for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
-            node.meta["custom"] = {k: node.meta[k] for k in _LINES if k in node.meta}
-        with torch._functorch.config.patch(
-            donated_buffer=False
-        ):  # a graph may be gone through twice
-            program: Callable = aot_autograd(
-                fw_compiler=self._forward,
-                bw_compiler=self._backward,
-                partition_fn=self._partition,
-                decompositions={**decompositions()},
-            )(graph, example_inputs)
-        return program
-
-    def _tied(self, floats: list[int], checks: list[tuple], inputs: int) -> bool:
-        """Whether the halves can do without wrappers; then they are made. floats: numbers of the
-        results that have a gradient."""
-        from .checks import put_checks
-        from .halves import Halves, complete
-
-        assert self._split is not None
-        forward, backward, count = self._split
-        if not complete(forward.graph, backward.graph, count, inputs, floats):
-            return False
-        count = put_checks(forward.graph, checks, count)
-        self.halves = Halves(forward, backward, floats, count, self._make_first, self._gradient)
-        self.call = self.halves.call
-        return True
+    first: Callable
+    second: Callable | None = None
+    halves: Halves | None = None
+    call: Callable
 
     def __call__(self, *tensors: torch.Tensor) -> Any:
         return self.call(*tensors)
@@ -247,11 +161,6 @@ class _Differentiable:
         return "\n".join(
             f"/* {half} */\n{part}" for half, part in parts.items() if part is not None
         )
-
-    @property
-    def without_gradient(self) -> Callable | None:
-        """What runs, where nothing that it gives has a gradient; else None."""
-        return self.first if self._split is None else None
 
     @property
     def ready(self) -> bool:
@@ -284,6 +193,102 @@ class _Differentiable:
         """The decisions of both halves."""
         return [note for part in (self.first, self.second) for note in getattr(part, "notes", ())]
 
+
+class _Differentiable(Differentiated):
+    """Such a program of one graph."""
+
+    def __init__(
+        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor],
+        device: torch.device,
+    ):  # fmt: skip
+        from np_compile.kernels.frontend.nodes import mutated_roots
+
+        from .checks import checking, put_checks, take_checks
+        from .differentiated import Written, differentiated
+        from .halves import only_makes_arrays, with_gradient, without_copies
+        from .saved import is_copied_alone, placeholders, results_of
+        from .split import split
+        from .twice import refusing
+
+        self._device = device
+        self._split: tuple[torch.fx.GraphModule, torch.fx.GraphModule, int] | None = None
+        graph, checks = take_checks(graph)
+        renewed = [n for n in placeholders(graph.graph) if is_copied_alone(n)]
+        without_copies(graph.graph)
+        graph.recompile()
+        _, mutated = mutated_roots(graph.graph)
+        inputs = enumerate(placeholders(graph.graph), 1)
+        names = {n: f"primals_{k}" for k, n in inputs}  # AOTAutograd's
+        self._written = {name for n, name in names.items() if n in mutated}
+        self._renewed = {name for n, name in names.items() if n in renewed}
+        alone = only_makes_arrays(graph.graph)
+        asked = [t.requires_grad for t in example_inputs]
+        if alone and device.type == "cpu":
+            count = len(results_of(graph.graph))
+            try:
+                found = differentiated(graph, example_inputs, LINES)
+            except (Written, RuntimeError):  # the meta device has no way; or there is none, which
+                pass  # torch says then
+            else:
+                if found is None:
+                    put_checks(graph.graph, checks, count)
+                    self.call = self._make_first(graph)
+                    return
+                joint, floats = found
+                self._save(*split(joint, count), count)
+                if self._tied(floats, checks, len(asked)):
+                    return
+        self._split = None
+        program = self._by_torch(graph, example_inputs)
+        if alone and self._split is not None:
+            forward, _, count = self._split
+            floats = with_gradient(forward.graph, count, asked)
+            if self._tied(floats, checks, len(asked)):
+                return
+        self.call = checking(refusing(program), checks)
+        self._make_first(self._whole)
+
+    def _by_torch(
+        self, graph: torch.fx.GraphModule, example_inputs: list[torch.Tensor]
+    ) -> Callable:
+        """The program between AOTAutograd's wrappers."""
+        from torch._dynamo.backends.common import aot_autograd
+
+        from .differentiated import decompositions
+
+        for node in graph.graph.nodes:  # of a node's notes, AOTAutograd hands this one on
+            node.meta["custom"] = {k: node.meta[k] for k in LINES if k in node.meta}
+        with torch._functorch.config.patch(
+            donated_buffer=False
+        ):  # a graph may be gone through twice
+            program: Callable = aot_autograd(
+                fw_compiler=self._forward,
+                bw_compiler=self._backward,
+                partition_fn=self._partition,
+                decompositions={**decompositions()},
+            )(graph, example_inputs)
+        return program
+
+    def _tied(self, floats: list[int], checks: list[tuple], inputs: int) -> bool:
+        """Whether the halves can do without wrappers; then they are made. floats: numbers of the
+        results that have a gradient."""
+        from .checks import put_checks
+        from .halves import Halves, complete
+
+        assert self._split is not None
+        forward, backward, count = self._split
+        if not complete(forward.graph, backward.graph, count, inputs, floats):
+            return False
+        count = put_checks(forward.graph, checks, count)
+        self.halves = Halves(forward, backward, floats, count, self._make_first, self._gradient)
+        self.call = self.halves.call
+        return True
+
+    @property
+    def without_gradient(self) -> Callable | None:
+        """What runs, where nothing that it gives has a gradient; else None."""
+        return self.first if self._split is None else None
+
     def _partition(self, joint: Any, inputs: Any, *, num_fwd_outputs: int, **options: Any) -> tuple:
         """Both halves of AOTAutograd's graph, of which the forward one gives so many results."""
         from torch._functorch.partitioners import min_cut_rematerialization_partition as cut
@@ -313,7 +318,7 @@ class _Differentiable:
 
     def _make_first(self, part: torch.fx.GraphModule) -> Callable:
         """The program of the forward half."""
-        self.first = _kernels(_with_lines(part), self._device)
+        self.first = _kernels(with_lines(part), self._device)
         return self.first
 
     def _gradient(self, part: torch.fx.GraphModule) -> Callable:
@@ -321,7 +326,7 @@ class _Differentiable:
         from np_compile.kernels.build.toolchain import CompileFailed
 
         try:
-            self.second = _kernels(_with_lines(part), self._device)
+            self.second = _kernels(with_lines(part), self._device)
         except CompileFailed as e:
             _warn_once(f"np_compile: a gradient is computed operator by operator: {e}")
             self.second = part.forward

@@ -18,8 +18,10 @@ from typing import Any
 import torch
 from torch import fx
 
+from np_compile.kernels.frontend.sizes import sized
 from np_compile.lowering.record import has_an_effect
 from np_compile.lowering.tensor_graph import Differentiable
+from np_compile.size import Facts, hint
 
 from .cut import cut
 from .saved import is_view, placeholders, results_of
@@ -39,12 +41,17 @@ _SMALLER = 4  # a result that is so many times smaller than the operands is kept
 _CHAIN = 100  # operators that may be computed one from the other, without a value that is kept
 
 
-def split(joint: fx.GraphModule, count: int) -> tuple[fx.GraphModule, fx.GraphModule]:
+def split(
+    joint: fx.GraphModule, count: int, facts: Facts | None = None
+) -> tuple[fx.GraphModule, fx.GraphModule]:
     """The half that gives the first `count` results, then what is kept; and the half that takes
     that, then the inputs `tangents_1`, ..., and gives the other results. joint: writes to nothing;
-    each of its results is new memory."""
+    each of its results is new memory. facts: of its sizes, where it is for many; then the halves
+    have `Size`s in place of torch's integers."""
     graph = joint.graph
     merge(graph)
+    if facts is not None:
+        graph = sized(graph, facts)
     inputs = placeholders(graph)
     tangents = [n for n in inputs if n.name.startswith("tangents_")]
     primals = [n for n in inputs if n not in tangents]
@@ -148,7 +155,7 @@ def _weight(node: fx.Node, far: int) -> int | None:
         return None
     near = _NEARER ** max(min(far, _FARTHEST), 1)
     alone = node.op != "placeholder" and all(_fuses(node, user) for user in node.users)
-    return max(int(value.nbytes * near), 1) * (_ALONE if alone else 1)
+    return max(int(_bytes(node) * near), 1) * (_ALONE if alone else 1)
 
 
 def _distances(graph: fx.Graph, early: set[fx.Node]) -> dict[fx.Node, int]:
@@ -275,7 +282,7 @@ def _is_view(node: fx.Node) -> bool:
 
 
 def _bytes(node: fx.Node) -> int:
-    return sum([t.nbytes for t in _tensors(node)])
+    return sum([hint(t.numel()) * t.dtype.itemsize for t in _tensors(node)])
 
 
 def _tensors(node: fx.Node) -> list[torch.Tensor]:

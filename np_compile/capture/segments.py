@@ -388,10 +388,15 @@ def _may_differentiate(c: Capture) -> bool:
 
 
 def _may_be_general(c: Capture, seg: Segment) -> bool:
-    """Whether one program may serve many sizes: one without a gradient."""
+    """Whether one program may serve many sizes: on a device one without a gradient."""
     return c.options.dynamic is not False and not (
-        c.grads and any(a._t.requires_grad for a in seg.inputs)
+        c.grads and any(a._t.requires_grad and not a._t.is_cpu for a in seg.inputs)
     )
+
+
+def _differentiates(c: Capture, seg: Segment) -> bool:
+    """Whether it notes what is done in a segment."""
+    return _may_differentiate(c) and any(a._t.requires_grad for a in seg.inputs)
 
 
 def _known_for_sizes(
@@ -399,7 +404,7 @@ def _known_for_sizes(
 ) -> tuple[Program | None, Job | None]:
     """The program of a segment from one that serves many sizes; or what makes such a one beside the
     program, which begins here."""
-    form, known = c.options.forms.of(seg.node, live)
+    form, known = c.options.forms.of(seg.node, live, _differentiates(c, seg))
     known.data |= variants.changed(seg.ints)
     general = known.find(form.sizes, seg.ints)
     if general is not None and (general.fits(known.data - fixed_ints(seg.node)) or known.is_full):
@@ -414,7 +419,17 @@ def _build(c: Capture, seg: Segment, live: tuple, form: Form, known: Sizes) -> G
     of_indices = index_ints(seg.node) - known.data if c.options.dynamic is None else frozenset()
     data = every - of_indices - fixed_ints(seg.node)
     return build_general(
-        seg.node, live, seg.inputs, seg.floats, seg.ints, data, c.options, c.device, form, known
+        seg.node,
+        live,
+        seg.inputs,
+        seg.floats,
+        seg.ints,
+        data,
+        c.options,
+        c.device,
+        form,
+        known,
+        _differentiates(c, seg),
     )
 
 
@@ -440,7 +455,7 @@ def _bound(
 def _for_sizes(c: Capture, seg: Segment, live: tuple, variants: Variants) -> Program | None:
     """A new program that serves many sizes, where segments of this form had others before; None
     for the first of a form, and where there cannot be one."""
-    form, known = c.options.forms.of(seg.node, live)
+    form, known = c.options.forms.of(seg.node, live, _differentiates(c, seg))
     program = None
     if config.waits() and (known.seen or c.options.dynamic is True):
         general = _build(c, seg, live, form, known) or known.find(form.sizes, seg.ints)

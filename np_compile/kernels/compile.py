@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from .analysis import memory
 from .analysis.footprint import Footprint, sections
 from .build.toolchain import compiler, vector_math_available
 from .frontend.nodes import Unsupported
-from .frontend.sizes import sized
+from .frontend.sizes import numbered, sized
 from .frontend.translate import Translation
 from .ir import expr as E
 from .ir.check import check
@@ -158,30 +159,28 @@ class ForSizes:
     """A tensor graph compiled for many sizes: `bind` gives the executable of some.
 
     facts: what is known of the graph's symbols. places: of each among the sizes. integers: places
-    of the sizes that it takes as inputs. device: where its arrays lie. Unsupported,
-    NoCuda, NotGeneral: it has none there.
+    of the sizes that it takes as inputs; None where it is `sized` already, and takes none. device:
+    where its arrays lie. Unsupported, NoCuda, NotGeneral: it has none there.
     """
 
     def __init__(
         self, module: fx.GraphModule, facts: Facts, places: Sequence[int],
-        integers: Sequence[int], device: torch.device = _HOST,
+        integers: Sequence[int] | None, device: torch.device = _HOST,
     ):  # fmt: skip
         self._module = module
         self._device = device
         self._integers = integers
-        graph = sized(module.graph, facts)
+        graph = module.graph if integers is None else sized(module.graph, facts)
         self._places = tuple(places)
         self._symbols = tuple(facts.values)
         self._facts = facts
         with targeting(target() if device.type == "cpu" else gpu(device)):
             self._source = generate(graph, lambda name: getattr(module, name), facts, device)
         self._built = self._build()
-        self._holds = facts.predicate()
         self._first: Executable | None = None  # that was bound
         self._last: tuple[Any, Executable] | None = None  # sizes, and what was bound to them
         self._results: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
         self._calls: Callable[[Mapping[str, int]], Sequence[Any]] | None = None
-        facts.closed = True
 
     @property
     def guards(self) -> tuple[str, ...]:
@@ -228,12 +227,15 @@ class ForSizes:
         assert self._first is not None
         values = self._facts.all_values(symbols)
         *results, scratch = self._results(values)
-        forward = self._module.forward
-
-        def eager(*tensors: torch.Tensor) -> Any:
-            return forward(*tensors, *integers)
-
+        eager = self._eager(values, integers)
         return self._first.with_sizes(eager, [*values.values()], results, scratch)
+
+    def _eager(self, values: Mapping[str, int], integers: Sequence[int]) -> Callable[..., Any]:
+        """The graph, operator by operator."""
+        module = self._module
+        if self._integers is not None:
+            return lambda *tensors: module.forward(*tensors, *integers)
+        return lambda *tensors: fx.GraphModule(module, numbered(module.graph, values))(*tensors)
 
     def _build(self) -> Any:
         """What all executables share: libraries, or the kernels of a GPU."""
@@ -243,15 +245,24 @@ class ForSizes:
 
         return modules_of(self._source, self._device)
 
+    @cached_property
+    def _holds(self) -> Callable[[Sequence[int]], bool]:
+        self._facts.closed = True  # what is asked of sizes is known
+        return self._facts.predicate()
+
     def serves(self, sizes: Sequence[int]) -> bool:
         """Whether the guards are true of sizes."""
         return self._holds([sizes[k] for k in self._places])
+
+    def values(self, sizes: Sequence[int]) -> dict[str, int]:
+        """What all its symbols are for sizes."""
+        return self._facts.all_values(self.symbols(sizes))
 
     def bind(self, sizes: Sequence[int]) -> Executable:
         """The executable for these sizes. All share one library. Steps of a loop come one after
         the other, and have the same one."""
         given = tuple([sizes[k] for k in self._places])
-        more = tuple([sizes[k] for k in self._integers])
+        more = tuple([sizes[k] for k in self._integers or ()])
         last = self._last
         if last is not None and last[0] == (given, more):
             return last[1]
@@ -261,11 +272,7 @@ class ForSizes:
 
     def _bound(self, given: tuple[int, ...], more: tuple[int, ...]) -> Executable:
         values = self._facts.all_values(dict(zip(self._symbols, given, strict=False)))
-        forward = self._module.forward
-
-        def eager(*tensors: torch.Tensor) -> Any:
-            return forward(*tensors, *more)
-
+        eager = self._eager(values, more)
         made = None
         numbers = list(values.values())
         if self._first is not None and self._results is not None:

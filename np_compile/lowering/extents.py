@@ -401,6 +401,8 @@ DIRECT: dict[Any, Callable] = {
     _aten.arange.start_step: _arange,
     _aten.view_as_real.default: _aten.view_as_real.default,
     _aten.view_as_complex.default: _aten.view_as_complex.default,
+    _aten._conj.default: _aten._conj.default,
+    _aten._neg_view.default: _aten._neg_view.default,
 }
 
 # -- shapes of results -----------------------------------------------------------------------------
@@ -559,6 +561,12 @@ def _real_transformed(t: torch.Tensor, dim: Sequence[int], _: int, last: Any) ->
     return shape
 
 
+# A copy of an array with a part replaced, laid out as the array is
+SCATTERS = (
+    _aten.slice_scatter.default,
+    _aten.select_scatter.default,
+    _aten.diagonal_scatter.default,
+)
 SHAPES: dict[Any, Callable] = {
     **dict.fromkeys(
         (
@@ -571,6 +579,7 @@ SHAPES: dict[Any, Callable] = {
             _aten.scatter_reduce.two, _aten.cumsum.default, _aten.cumprod.default,
             _aten.tril.default, _aten.triu.default, _aten.bernoulli.p, _aten.logcumsumexp.default,
             _aten.masked_fill.Scalar, _aten.masked_fill.Tensor, _aten._softmax.default,
+            *SCATTERS,
         ),
         _same,
     ),

@@ -20,7 +20,7 @@ from np_compile.tape.node import Node
 
 from .sized import SizedRecorder
 from .symint import size_of
-from .tensor_graph import TensorGraph
+from .tensor_graph import Differentiable, TensorGraph
 
 LEAST = 2  # a size of 0 or 1 is a constant: shapes broadcast by it
 
@@ -46,13 +46,15 @@ class Tie:
 class GeneralGraph:
     """graph: as `lower` gives it, with symbolic extents. facts: what it asks of the sizes that may
     change; symbols: the positions of these, by the names of their symbols. integers: positions of
-    those of them that the graph has as inputs, in their order. holds: whether the graph is that
-    of other sizes of the form. rules: of the steps of the segment, as far as they are known."""
+    those of them that the graph has as inputs, in their order. differentiated: of which of its
+    other inputs gradients are asked for. holds: whether the graph is that of other sizes of the
+    form. rules: of the steps of the segment, as far as they are known."""
 
     graph: torch.fx.GraphModule
     facts: Facts
     symbols: dict[str, int]
     integers: tuple[int, ...]
+    differentiated: tuple[bool, ...]
     holds: Callable[[Sequence[int]], bool]
     rules: tuple[Rule, ...]
 
@@ -74,6 +76,10 @@ def lower_general(
     args: the inputs of the segment, then its vectors of parameters. place: where they lie.
     Errors: Special, where it serves only the sizes at hand.
     """
+    from .trace import DIFFERENTIABLE, without_writes
+
+    differentiated = tuple([a.requires_grad for a in args])
+    followed = any(differentiated)
     facts = Facts()
     names: dict[str, int] = {}
     every = (*form.sizes, *ints)
@@ -86,7 +92,7 @@ def lower_general(
         return facts.symbol(name, n, LEAST)
 
     sizes = [size(k, n) for k, n in enumerate(every)]
-    recorder = SizedRecorder(facts, place)
+    recorder = SizedRecorder(facts, place, DIFFERENTIABLE if followed else None)
     layouts = shapes_in(node, sizes)
     inputs = [
         recorder.sized_input(shape, strides, a.dtype)
@@ -106,16 +112,23 @@ def lower_general(
         seen.append((len(facts.guards), [(_sizes(t.shape), _sizes(t.stride())) for t in made]))
 
     count = len(form.sizes) - form.inputs
-    with recorder:
-        outputs = replay(inputs, now[count:], calls_with(node, now[:count]), recorder.graph, told)
-    made = TensorGraph(recorder.constants, recorder.finish(outputs))
+
+    def run(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        calls = calls_with(node, now[:count])
+        made: list[torch.Tensor] = replay(tensors, now[count:], calls, recorder.graph, told)
+        return made
+
+    with recorder, torch.set_grad_enabled(followed):
+        outputs = (without_writes(run, []) if followed else run)(*inputs)
+    kind = Differentiable if followed else TensorGraph
+    made = kind(recorder.constants, recorder.finish(outputs))
     fixed = frozenset(names[name] for name in facts.fixed())
     if fixed:
         raise Special(fixed)
     given = (k for k in range(form.inputs, len(sizes)) if type(sizes[k]) is Size)
     holds = _predicate(facts.predicate(), names, every, len(form.sizes), ties)
     rules = _rules(node, form, names, ties, facts, seen)
-    return GeneralGraph(made, facts, names, tuple(given), holds, rules)
+    return GeneralGraph(made, facts, names, tuple(given), differentiated, holds, rules)
 
 
 _NAME = re.compile(r"\bn\d+\b")  # of a symbol

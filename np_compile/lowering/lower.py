@@ -71,9 +71,9 @@ def lower_for_sizes(
     ints: list[int], dynamic: tuple[int, ...], form: Form, changing: frozenset[int],
     ties: Mapping[int, Tie], device: torch.device | None,
 ) -> GeneralGraph:  # fmt: skip
-    """As `lower`, without gradients, for all values of the changing ones among
-    the sizes of the segment's form and, after them, its integers. ties: of some of these. Errors:
-    `general.Special`, and whatever the shim gives for such sizes."""
+    """As `lower`, for all values of the changing ones among the sizes of the segment's form and,
+    after them, its integers. ties: of some of these. Errors: `general.Special`, and whatever the
+    shim gives for such sizes."""
 
     def replay(
         tensors: Any, numbers: list[Any], call_of: Callable[[Call], Call],
@@ -83,9 +83,12 @@ def lower_for_sizes(
             node, live, tensors, n_inputs, has_floats, numbers, dynamic, graph, call_of, told
         )  # fmt: skip
 
-    place = _place(args, device)
+    followed = any(a.requires_grad for a in args)
+    place = _place([a.detach() for a in args], device)
     if place is None:
         raise NotImplementedError("arrays on several devices")
+    if followed and (place.type != "cpu" or written_inputs(node, live)):
+        raise NotImplementedError("gradients for many sizes on a device, or through writes")
     with torch.no_grad(), shim.quiet():
         return lower_general(node, form, ints, changing, ties, replay, args, place)
 

@@ -14,6 +14,7 @@ from np_compile.size import Facts, Real, Size
 
 from .extents import (
     DIRECT,
+    SCATTERS,
     SHAPES,
     VIEWS,
     at_hand,
@@ -29,6 +30,7 @@ from .meta import tensors_of
 from .record import Recorder
 from .symint import SizeNode, symint
 
+_CPU = torch.device("cpu")
 _aten = torch.ops.aten
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -37,16 +39,20 @@ class SizedRecorder(Recorder):
     """A `Recorder` for inputs whose extents may be `Size`s. A node that computes an integer for the
     argument of another has it as `meta["val"]`."""
 
-    def __init__(self, facts: Facts, place: torch.device) -> None:
-        super().__init__(place)
+    def __init__(
+        self, facts: Facts, place: torch.device = _CPU, rules: Mapping[Any, Callable] | None = None
+    ) -> None:
+        super().__init__(place, rules)
         self.facts = facts
         self._symbols: dict[str, Node | tuple] = {}  # what gives it, or says from where it is
         self._integers: dict[tuple, Node] = {}  # of sizes, by their keys
 
-    def sized_input(self, shape: Sequence[Any], strides: Sequence[Any], dtype: Any) -> torch.Tensor:
+    def sized_input(
+        self, shape: Sequence[Any], strides: Sequence[Any], dtype: Any, name: str = ""
+    ) -> torch.Tensor:
         """The meta tensor of the graph's next input, of numbers and `Size`s."""
         meta = empty_strided(shape, strides, dtype)
-        node = self.graph.placeholder(f"arg{len(self.graph.nodes)}_1")
+        node = self.graph.placeholder(name or f"arg{len(self.graph.nodes)}_1")
         for function, sizes in ((_aten.sym_size.int, shape), (_aten.sym_stride.int, strides)):
             for d, n in enumerate(sizes):
                 if type(n) is Size and n.symbol:
@@ -85,6 +91,10 @@ class SizedRecorder(Recorder):
         if shape_of is None:
             raise NotImplementedError(f"{func} of tensors whose sizes may change")
         made = super().run(func, at_hand(args), at_hand(kwargs))
+        if func in SCATTERS and made.stride() == at_hand(args[0]).stride():  # also with gaps
+            return torch.empty_strided(
+                args[0].shape, args[0].stride(), dtype=made.dtype, device="meta"
+            )
         for t in tensors_of(args, kwargs):
             keep_order(t)
         shapes = shape_of(*args, **kwargs)

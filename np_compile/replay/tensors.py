@@ -20,13 +20,14 @@ from np_compile.capture.arrays.tensors import ordinary, traced
 from np_compile.capture.arrays.window import bounds_of
 from np_compile.kernels.run.gpu_sequence import GpuSequence
 from np_compile.kernels.run.on_tensors import runner
-from np_compile.runtime.program import joined
+from np_compile.runtime.program import joined, would_join
 from np_compile.shim._ndarray import overlaps_itself
 from np_compile.shim._saved import following
 
 from .arguments import Opened, opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available
 from .guards import Alike, Call, Name, Pair, Refused, Value, simple, text_of
+from .hot import for_one_size, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
@@ -193,6 +194,9 @@ class Tensors:
                 if m > k or (m < k and m not in plan.written):
                     pair = shown[k], shown[m]
                     checks.append(Pair((k, m), pair, False, True, (sizes[k], sizes[m])))
+        if is_general(plan.steps) and would_join(plan.steps):  # those for one size can be
+            steps = for_one_size(plan.steps, [ints for *_, ints, _ in watch.steps])
+            plan = Plan(steps, plan.constants, plan.wanted, True, plan.decided)
         call = Call(shown, names, opened.form, _grad_enabled())
         return KeptOnTensors(call, checks, plan, result, opened)
 

@@ -100,6 +100,7 @@ class General:
         made.sizes = self._taken(every)
         made.notes = self.notes
         made.general = self
+        made.grad = any(self._graph.differentiated)
         return made
 
     def at_sizes(self, node: Node, sizes: Sequence[int], ints: Sequence[int]) -> Program:
@@ -195,10 +196,11 @@ class Forms:
         self._known: dict[tuple, Sizes] = {}
         self.root = Step()
 
-    def of(self, node: Node, live: tuple) -> tuple[Form, Sizes]:
-        """The form of the segment that ends at a node, and what is known of such."""
+    def of(self, node: Node, live: tuple, grad: bool) -> tuple[Form, Sizes]:
+        """The form of the segment that ends at a node, and what is known of such. grad: whether
+        what it does is differentiated."""
         form = form_of(node)
-        key = form.step, live
+        key = form.step, live, grad
         known = self._known.get(key)
         return form, self._known.setdefault(key, Sizes()) if known is None else known
 
@@ -206,10 +208,11 @@ class Forms:
 def build_general(
     node: Node, live: tuple, inputs: list[Any], floats: list[float], ints: list[int],
     data: frozenset[int], options: Any, device: torch.device | None, form: Form, known: Sizes,
+    grad: bool,
 ) -> General | None:  # fmt: skip
     """A program for the sizes that differ from those seen before, or with `dynamic=True` for all.
     None where one cannot be made, or is made beside the program. data: integers that can be data;
-    of those of indices the others are sizes."""
+    of those of indices the others are sizes. grad: whether it is differentiated."""
     if known.is_full or for_sizes(options.backend) is None:
         return None
     every = options.dynamic is True
@@ -225,8 +228,13 @@ def build_general(
         return None
     dynamic = moved & data
     changing |= {len(form.sizes) + k for k in moved - data}
-    # Of the inputs no more than dtype and device is asked.
-    args = [torch.empty(0, dtype=a._t.dtype, device=a._t.device) for a in inputs]
+    # Of the inputs no more than dtype and device is asked, and whether a gradient is.
+    args = [
+        torch.empty(0, dtype=a._t.dtype, device=a._t.device).requires_grad_(
+            grad and a._t.requires_grad
+        )
+        for a in inputs
+    ]
     numbers = list(ints)
 
     def make() -> General | None:

@@ -268,6 +268,13 @@ def sequence(steps: list[tuple], constants: list[torch.Tensor], wanted: list[int
     return native_sequence(parts, constants, wanted)
 
 
+def would_join(steps: list[tuple]) -> bool:
+    """Whether runs of programs with gradients are so many that they should be `joined`."""
+    from np_compile.backends.joint import FEWEST
+
+    return len(steps) >= FEWEST and any(p.general and p.grad for p, *_ in steps)
+
+
 def joined(
     steps: list[tuple], constants: list[torch.Tensor], wanted: list[int], reads: Sequence[int]
 ) -> Any:
@@ -275,7 +282,7 @@ def joined(
     `sequence`. None where they cannot be."""
     from np_compile.backends.chain import Step, chain
 
-    if any(p.backend_name != "native" or p.written or p.sizes for p, *_ in steps):
+    if any(p.backend_name != "native" or p.written or p.general for p, *_ in steps):
         return None
     parts = [
         Step(p.compiled, len(p.live), sources, floats, ints, p._device)

@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -301,8 +302,6 @@ def test_explain_names_sizes_and_guards():
 
 
 def test_tensors_of_many_sizes():
-    import torch
-
     def f(x):
         return (np.sin(x) * 2).sum(axis=0) + x[0]
 
@@ -313,7 +312,93 @@ def test_tensors_of_many_sizes():
         g = x.clone().requires_grad_()
         fast(g).sum().backward()
         assert g.grad.shape == (n, 3)
-    assert compiles(fast) <= 3 + 5  # those with a gradient are for one size each
+    assert compiles(fast) <= 2 + 2
+
+
+def classifier(x, labels, w, b):
+    z = np.maximum(x @ w + b, 0)
+    z -= z.max(axis=1, keepdims=True)
+    p = np.exp(z)
+    p /= p.sum(axis=1, keepdims=True)
+    return -np.log(p[np.arange(len(x)), labels]).mean()
+
+
+def running(x, labels, w, b):
+    y = np.concatenate([x @ w, np.where(x[:, :4] > 0, b, 2 * b)])
+    y[1:, 2] *= 2
+    return (np.cumsum(y, axis=0) / len(x)).std(axis=1), y[1:].sum() * x.shape[0]
+
+
+def by_library(x, labels, w, b):
+    return (np.linalg.solve(w.T @ w + np.eye(4), b) * np.sin(x[:, :4])).sum(), len(x) * b
+
+
+def of_waves(x, labels, w, b):
+    waves = np.fft.fft(x @ w, axis=0) * np.exp(1j * b)
+    return np.abs(waves.conj() + 1).mean()
+
+
+def gradients(f, n, grad=True):
+    x = torch.from_numpy(data(n, 5, seed=n) + 0.1)
+    w, b = (torch.from_numpy(data(*s, seed=3)).requires_grad_() for s in ((5, 4), (4,)))
+    with torch.set_grad_enabled(grad):
+        made = f(x, torch.arange(n) % 4, w, b)
+    made = made if isinstance(made, tuple) else (made,)
+    assert all(t.requires_grad is grad for t in made)
+    total = sum((t * torch.arange(1, t.numel() + 1).reshape(t.shape)).sum() for t in made)
+    return [t.detach() for t in made], torch.autograd.grad(total, (w, b)) if grad else ()
+
+
+@pytest.mark.parametrize("backend", ["native", "eager"])
+@pytest.mark.parametrize("f", [classifier, running, by_library, of_waves])
+def test_gradients_of_many_sizes(f, backend):
+    wrapped = np_compile.wrap_numpy(f)
+    fast = np_compile.compile(wrapped, backend=backend)
+    for n in (9, 14, 5, 33, 20, 20, 20, 2, 70, 1, 14):
+        for got, want in zip(gradients(fast, n), gradients(wrapped, n), strict=True):
+            for a, b in zip(got, want, strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+    assert compiles(fast) <= 5
+    for n in (9, 14, 6, 11):  # nothing that is differentiated stands for what is not
+        (got, _), (want, _) = (gradients(g, n, False) for g in (fast, wrapped))
+        for a, b in zip(got, want, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+    assert compiles(fast) <= 5 + 3
+
+
+def test_gradients_of_many_sizes_under_vmap_and_twice():
+    def f(x, w):
+        return (np.tanh(x @ w) ** 2).mean()
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    for n in (6, 9, 13):
+        x = torch.from_numpy(data(n, 3))
+        w = torch.from_numpy(data(3, 2, seed=1)).requires_grad_()
+        made = fast(x, w)
+        vectors = torch.ones(4, dtype=torch.float64)
+        (many,) = torch.autograd.grad(
+            made, w, vectors, is_grads_batched=True, retain_graph=True, create_graph=n == 13
+        )
+        (one,) = torch.autograd.grad(made, w, create_graph=True)
+        torch.testing.assert_close(many, one.expand(4, 3, 2))
+        with pytest.raises(RuntimeError, match="backend='eager'"):
+            one.sum().backward()
+
+
+def test_an_index_out_of_bounds_with_a_gradient_of_many_sizes():
+    def f(table, i):
+        return (table[i] ** 2).sum()
+
+    fast = np_compile.compile(np_compile.wrap_numpy(f))
+    for n in (4, 7, 11):
+        table = torch.from_numpy(data(5, 2)).requires_grad_()
+        made = fast(table, torch.arange(n) % 5)
+        (found,) = torch.autograd.grad(made, table)
+        times = torch.bincount(torch.arange(n) % 5, minlength=5)[:, None]
+        torch.testing.assert_close(found, 2 * table.detach() * times)
+        with pytest.raises(IndexError, match="index 5 is out of bounds"):
+            fast(table, torch.arange(n) % 5 + (torch.arange(n) == n - 1) * (5 - (n - 1) % 5))
+    assert compiles(fast) == 2
 
 
 def test_growing_arrays():

@@ -18,13 +18,21 @@ from . import views
 from .arrays import Array, of_torch
 from .aten import ROWS, frexp
 from .complex import COMPLEX
-from .nodes import args_of, argument_of, arguments_of, overload_of, packet, schema_of, source_of
+from .nodes import (
+    args_of,
+    argument_of,
+    arguments_of,
+    overload_of,
+    packet,
+    schema_of,
+    source_of,
+    value_of,
+)
 
 
 def _common(node: fx.Node, args: Sequence[Any]) -> torch.dtype:
     """The dtype in which torch compares operands."""
-    values = [a.meta["val"] if isinstance(a, fx.Node) else a for a in args]
-    return torch.result_type(*values)
+    return torch.result_type(*map(value_of, args))
 
 
 def _pointwise(t: Any, node: fx.Node) -> Array | None:

@@ -13,7 +13,16 @@ from ..ir.expr import Expr, new_axes, number
 from ..ir.program import elements
 from . import arrays, views
 from .arrays import Array, of_torch
-from .nodes import args_of, argument_of, arguments_of, from_front, overload_of, schema_of, source_of
+from .nodes import (
+    args_of,
+    argument_of,
+    arguments_of,
+    from_front,
+    overload_of,
+    schema_of,
+    source_of,
+    value_of,
+)
 from .reductions import scan
 
 
@@ -304,15 +313,12 @@ def _select_scatter(t: Any, node: fx.Node) -> Array | None:
     if "diagonal" in name:
         t.write(views.diagonal_of(whole, node), source)
         return whole
-    given = arguments_of(node)
-    dim = from_front(given.get("dim", 0), len(whole.axes))
-    extent = whole.shape[dim]
     if "select" in name:
-        part = whole.select(dim, from_front(given["index"], extent))
+        given = arguments_of(node)
+        dim = from_front(given.get("dim", 0), len(whole.axes))
+        part = whole.select(dim, from_front(given["index"], whole.shape[dim]))
     else:
-        ends = given.get("start"), given.get("end"), given.get("step", 1)
-        begin, end, step = slice(*ends).indices(extent)
-        part = whole.slice(dim, begin, len(range(begin, end, step)), step)
+        part = views.slice_of(whole, node, source.shape)
     t.write(part, source)
     return whole
 
@@ -333,7 +339,7 @@ def _search(t: Any, node: fx.Node) -> Array | None:
     if len(base.axes) != 1 or node.kwargs.get("sorter") is not None:
         return None
     right = node.kwargs.get("right", False) or node.kwargs.get("side") == "right"
-    common = torch.result_type(source_of(node).meta["val"], _value(wanted))
+    common = torch.result_type(source_of(node).meta["val"], value_of(wanted))
     if common.is_complex:
         return None
     base = t.cast(base, common)
@@ -358,10 +364,6 @@ def _search(t: Any, node: fx.Node) -> Array | None:
         found = E.load(held, axes)
         step >>= 1
     return Array(axes, (E.cast(found, of_torch(node.meta["val"].dtype)[0]),))
-
-
-def _value(x: Any) -> Any:
-    return x.meta["val"] if isinstance(x, fx.Node) else x
 
 
 def _masked_scatter(t: Any, node: fx.Node) -> Array | None:

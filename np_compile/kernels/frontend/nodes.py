@@ -6,6 +6,8 @@ from typing import Any
 
 from torch import fx
 
+from np_compile.size import Real, Size
+
 
 class Unsupported(Exception):
     """A graph that has no translation: the operator, and why."""
@@ -32,6 +34,13 @@ def source_of(node: fx.Node) -> fx.Node:
     """The first argument, which is a node."""
     found: Any = node.args[0]
     return found
+
+
+def value_of(x: Any) -> Any:
+    """What torch's rules for dtypes know of an argument: a tensor, or a number."""
+    if isinstance(x, fx.Node):
+        return x.meta["val"]
+    return 1.0 if isinstance(x, Real) else 1 if isinstance(x, Size) else x
 
 
 def arguments_of(node: fx.Node) -> dict[str, Any]:

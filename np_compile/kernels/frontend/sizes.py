@@ -5,12 +5,13 @@ The nodes that compute integers are gone; what they gave stands in the arguments
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import fx
 
-from np_compile.size import Facts, Real, Size
+from np_compile.size import Facts, Real, Size, evaluated
 
 
 class SizedTensor(torch.Tensor):
@@ -23,7 +24,8 @@ class SizedTensor(torch.Tensor):
     @staticmethod
     def of(t: torch.Tensor, to: Any) -> SizedTensor:
         """What is known of `t`, its integers changed by `to`."""
-        empty = torch.empty(0, dtype=t.dtype, device="meta")
+        # As many axes as it has: the dtype of a result goes by whether there are any.
+        empty = torch.empty([0] * t.dim(), dtype=t.dtype, device="meta")
         made = torch.Tensor._make_subclass(SizedTensor, empty)
         made._sizes = tuple(map(to, t.shape))
         made._steps = tuple(map(to, t.stride()))
@@ -57,12 +59,20 @@ class SizedTensor(torch.Tensor):
         return total
 
     def is_contiguous(self, *_: Any, **__: Any) -> bool:
-        step: Any = 1
-        for n, s in zip(reversed(self._sizes), reversed(self._steps), strict=True):
-            if n != 1 and s != step:
-                return False
-            step = step * n
-        return True
+        layout = zip(self._sizes, self._steps, self._dense(), strict=True)
+        return all(n == 1 or s == step for n, s, step in layout)
+
+    def contiguous(self, *_: Any, **__: Any) -> SizedTensor:
+        made = SizedTensor.of(self, lambda n: n)
+        made._steps, made._start = self._dense(), 0
+        return made
+
+    def _dense(self) -> tuple:
+        """Its strides if it lay without gaps, the last axis innermost."""
+        steps: list[Any] = [1]
+        for n in reversed(self._sizes[1:]):
+            steps.insert(0, n * steps[0])
+        return tuple(steps[: len(self._sizes)])
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -87,16 +97,34 @@ def sized(graph: fx.Graph, facts: Facts) -> fx.Graph:
             known[value.key] = value.renamed(same)
         return known[value.key]
 
+    return _copied(
+        graph, convert,
+        lambda t: SizedTensor.of(t, convert) if isinstance(t, torch.Tensor) else t,
+    )  # fmt: skip
+
+
+def numbered(graph: fx.Graph, values: Mapping[str, int]) -> fx.Graph:
+    """A graph that `sized` has made, for these values of the symbols: what torch can run."""
+
+    def number(x: Any) -> Any:
+        return float(evaluated(x.size, values)) if type(x) is Real else evaluated(x, values)
+
+    return _copied(graph, number, lambda t: t)
+
+
+def _copied(graph: fx.Graph, change: Callable[[Any], Any], known: Callable[[Any], Any]) -> fx.Graph:
+    """A graph with its arguments changed, also those that nodes compute as integers, and what is
+    known of its tensors."""
     made = fx.Graph()
     env: dict[fx.Node, Any] = {}
 
     def argument(x: Any) -> Any:
-        return env[x] if isinstance(x, fx.Node) else convert(x)
+        return env[x] if isinstance(x, fx.Node) else change(x)
 
     for node in graph.nodes:
         value = node.meta.get("val")
         if isinstance(value, (torch.SymInt, torch.SymFloat)):
-            env[node] = convert(value)
+            env[node] = change(value)
             continue
         args = fx.map_arg(node.args, lambda n: n)
         copied = made.create_node(
@@ -105,9 +133,7 @@ def sized(graph: fx.Graph, facts: Facts) -> fx.Graph:
         )  # fmt: skip
         copied.meta = dict(node.meta)
         if value is not None:
-            copied.meta["val"] = _mapped(
-                value, lambda t: SizedTensor.of(t, convert) if isinstance(t, torch.Tensor) else t
-            )
+            copied.meta["val"] = _mapped(value, known)
         env[node] = copied
     return made
 

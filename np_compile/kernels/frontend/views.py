@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import fx
@@ -115,13 +115,16 @@ def _transpose(t: Any, node: fx.Node) -> Array:
 
 
 def _slice(t: Any, node: fx.Node) -> Array:
-    source = _source(t, node)
+    return slice_of(_source(t, node), node, _shape(node))
+
+
+def slice_of(source: Array, node: fx.Node, shape: Sequence[Any]) -> Array:
+    """The slice, of this shape, that a node names among its arguments."""
     given = arguments_of(node)
     dim = from_front(given.get("dim", 0), len(source.axes))
-    ends = given.get("start"), given.get("end"), given.get("step", 1)
-    start, _, step = (*ends,)
-    extent, length = source.shape[dim], _shape(node)[dim]
-    begin = 0 if start is None or length == 0 else from_front(start, extent)
+    start, step = given.get("start"), given.get("step", 1)
+    length = shape[dim]
+    begin = 0 if start is None or length == 0 else from_front(start, source.shape[dim])
     return source.slice(dim, max(begin, 0), length, step)
 
 

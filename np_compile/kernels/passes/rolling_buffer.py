@@ -196,8 +196,6 @@ def _match(program: Program, k: int, machine: Target) -> _Pair | None:
     reader, writer = program.steps[k : k + 2]
     if not isinstance(reader, Loop) or not isinstance(writer, Loop):
         return None
-    if reader.axis.extent != writer.axis.extent or reader.axis.extent < 2 * machine.rolling_rows:
-        return None
     first, second = list(statements(reader)), list(statements(writer))
     arrays = {s.target for s in second if s.target.kind not in ("register", "local")}
     if len(arrays) != 1 or any(s.scan or s.op == "" for s in (*first, *second)):
@@ -226,7 +224,12 @@ def _match(program: Program, k: int, machine: Target) -> _Pair | None:
             ):
                 return None
     made = sorted(targets, key=lambda b: b.name)
-    return _distances(reader, writer, first, second, array, made, machine)
+    found = _distances(reader, writer, first, second, array, made, machine)
+    if found is None:
+        return None
+    # Last, as it is a guard of sizes
+    long = reader.axis.extent == writer.axis.extent
+    return found if long and reader.axis.extent >= 2 * machine.rolling_rows else None
 
 
 def _distances(
