@@ -64,6 +64,17 @@ def compiled(f: Callable, backend: Any = "eager", **options: Any) -> tuple[Calla
     return np_compile.compile(f, backend=counter, **options), counter
 
 
+def counted_nodes(fast: Any) -> int:
+    """How many calls are recorded in the trees of a compiled function."""
+    open_ = list(fast._options.roots.values())
+    count = 0
+    while open_:
+        node = open_.pop()
+        count += len(node.next)
+        open_ += node.next.values()
+    return count
+
+
 # -- time --------------------------------------------------------------------------------------
 
 

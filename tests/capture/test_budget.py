@@ -22,7 +22,15 @@ from np_compile.replay import keeper
 from np_compile.replay.calls import MISS, available
 from np_compile.replay.keeper import Keeper
 
-from ..support import check, compiled, data, lasts, wait_for, wait_for_workers
+from ..support import (
+    check,
+    compiled,
+    counted_nodes,
+    data,
+    lasts,
+    wait_for,
+    wait_for_workers,
+)
 from .test_plain import STRADDLING, forward
 
 
@@ -44,17 +52,6 @@ def uncompiled(monkeypatch):
     """Everything is recorded, nothing is compiled."""
     monkeypatch.setattr(Budget, "records", lambda *_: True)
     monkeypatch.setattr(Budget, "compiles", lambda *_: False)
-
-
-def counted_nodes(fast):
-    """How many calls are recorded in the trees of a compiled function."""
-    open_ = list(fast._options.roots.values())
-    count = 0
-    while open_:
-        node = open_.pop()
-        count += len(node.next)
-        open_ += node.next.values()
-    return count
 
 
 def grows(x, n):

@@ -18,8 +18,7 @@ from np_compile.reader import source, translation
 from np_compile.reader.reading import Reading, of_helper
 from np_compile.replay.calls import available
 
-from ..capture.test_budget import counted_nodes
-from ..support import data, wait_for
+from ..support import counted_nodes, data, wait_for
 
 pytestmark = pytest.mark.usefixtures("without_cupy")
 
