@@ -10,7 +10,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,17 @@ class Function:
         return self.why.partition(":")[0]
 
 
-def run_file(path: Path, mode: str) -> dict[str, Function]:
+def _worker(words: list[str], environment: dict[str, str], timeout: float) -> int:
+    """Run a worker process to its end; its exit status. subprocess.TimeoutExpired: it was late."""
+    done = subprocess.run(
+        [sys.executable, "-m", "conformance.worker", *words],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE.parent,
+        stdin=subprocess.DEVNULL, env=environment, timeout=timeout,
+    )  # fmt: skip
+    return done.returncode
+
+
+def run_file(path: Path, mode: str, worker: Callable = _worker) -> dict[str, Function]:
     """All test functions of a file by id. Each crash of the process costs the test that ran."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", NPY_AVAILABLE_MEM="0 B")
     if mode.startswith("compiled"):
@@ -83,14 +93,10 @@ def run_file(path: Path, mode: str) -> dict[str, Function]:
         done.touch()
         finished: set[str] = set()
         while True:
-            command = [sys.executable, "-m", "conformance.worker", mode]
+            words = [mode, str(path), str(results), str(done)]
             try:
-                process = subprocess.run(
-                    [*command, str(path), str(results), str(done)],
-                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=HERE.parent,
-                    stdin=subprocess.DEVNULL, env=environment, timeout=ends - time.monotonic(),
-                )  # fmt: skip
-                over = process.returncode in (0, 1, 5)
+                status = worker(words, environment, ends - time.monotonic())
+                over = status in (0, 1, 5)
             except subprocess.TimeoutExpired:
                 over = False
             started = _read(results, functions, finished)
@@ -98,7 +104,7 @@ def run_file(path: Path, mode: str) -> dict[str, Function]:
                 return functions
             left = started - finished
             late = time.monotonic() > ends
-            why = "late: the file" if late else f"crash: exit status {process.returncode}"
+            why = "late: the file" if late else f"crash: exit status {status}"
             for test in left:
                 _note(functions, test, "failed", why, False)
             if late or not left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,10 +21,13 @@ import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
-from np_compile import config
-from np_compile.capture.policy import budget
+from np_compile import api, config
+from np_compile.capture import capture, record, run, segments
+from np_compile.capture.policy import budget, choice
 from np_compile.reader import dispatch
-from np_compile.replay import calls
+from np_compile.replay import calls, keeper
+
+from .support import Clock
 
 # A first example compiles something, so deadlines and timing checks say nothing.
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -118,6 +122,18 @@ def _objects_of_its_own() -> Iterator[None]:
 def _accounts_of_their_own():
     """What other tests have compiled of the same code is no matter of a test."""
     budget._of_code.clear()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """What calls, and recordings, are timed by goes as a test says. It begins now, as C ends pauses
+    by its own clock."""
+    made = Clock(time.monotonic())
+    for module in (api, budget, choice, keeper, run):
+        monkeypatch.setattr(module, "time", made)
+    for module in (capture, record, segments):
+        monkeypatch.setattr(module, "_clock", made.perf_counter)
+    return made
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import copy
 import dataclasses
 import io
 import os
+import time
 import types
 import warnings
 from collections import deque
@@ -24,6 +25,7 @@ import torch
 
 import np_compile
 from np_compile.backends import lookup
+from np_compile.kernels.build import beside
 from np_compile.made import Made
 
 RTOL = {"e": 2e-3, "f": 1e-6, "d": 1e-12, "F": 1e-6, "D": 1e-12}
@@ -60,6 +62,69 @@ def compiled(f: Callable, backend: Any = "eager", **options: Any) -> tuple[Calla
     """The compiled function, and the counter of its compiles."""
     counter = Counting(backend)
     return np_compile.compile(f, backend=counter, **options), counter
+
+
+def counted_nodes(fast: Any) -> int:
+    """How many calls are recorded in the trees of a compiled function."""
+    open_ = list(fast._options.roots.values())
+    count = 0
+    while open_:
+        node = open_.pop()
+        count += len(node.next)
+        open_ += node.next.values()
+    return count
+
+
+# -- time --------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Stands in for the module `time`, see the fixture `clock`. Seconds go by as a test says, and
+    so many at each look. worked: those in which this thread had the processor."""
+
+    def __init__(self, now: float, look: float = 1e-9):
+        self.now, self.worked, self.look = now, 0.0, look
+
+    def passes(self, seconds: float, worked: float | None = None) -> None:
+        """Let so many go by. worked: fewer where others had the processor meanwhile."""
+        self.now += seconds
+        self.worked += seconds if worked is None else worked
+
+    def perf_counter(self) -> float:
+        self.passes(self.look)
+        return self.now
+
+    def monotonic_ns(self) -> int:
+        return int(self.perf_counter() * 1e9)
+
+    def thread_time(self) -> float:
+        return self.worked
+
+
+def lasts(
+    kind: type, name: str, seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a method does takes so many seconds longer, by the clock."""
+    method = getattr(kind, name)
+
+    def longer(*args: Any, **kwargs: Any) -> Any:
+        clock.passes(seconds)
+        return method(*args, **kwargs)
+
+    monkeypatch.setattr(kind, name, longer)
+
+
+def wait_for(done: Callable[[], Any]) -> None:
+    """Wait for what another thread or process does, however long a busy machine takes for it."""
+    end = time.monotonic() + 120
+    while not done():
+        assert time.monotonic() < end, "it has not come"
+        time.sleep(1e-3)
+
+
+def wait_for_workers() -> None:
+    """Wait until nothing is compiled beside the program."""
+    wait_for(lambda: not beside._workers.threads)
 
 
 # -- copies of arguments -----------------------------------------------------------------------

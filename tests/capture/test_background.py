@@ -17,12 +17,12 @@ from np_compile import config
 from np_compile.capture import segments
 from np_compile.capture.policy import decide
 from np_compile.kernels import build
-from np_compile.kernels.build import Job, beside, library
+from np_compile.kernels.build import Job, library
 from np_compile.kernels.build.toolchain import CompileFailed
 from np_compile.runtime.program import Program
 
 from .. import fresh
-from ..support import data
+from ..support import data, wait_for, wait_for_workers
 
 
 class Gate:
@@ -35,21 +35,17 @@ class Gate:
     def load(self, sources, builds=None, *, outlives=False):
         if outlives:
             self.begun += 1
-            assert self._open.wait(60)
+            assert self._open.wait(120)
         return build.load_all(sources)
 
     def waits_for_one(self):
         """Wait until a compile has begun."""
-        deadline = time.monotonic() + 60
-        while not self.begun and time.monotonic() < deadline:
-            time.sleep(0.001)
-        assert self.begun
+        wait_for(lambda: self.begun)
 
     def open(self):
         """Let them go on, and wait for those that have begun."""
         self._open.set()
-        while beside._workers.threads:
-            time.sleep(0.001)
+        wait_for_workers()
 
 
 @pytest.fixture
@@ -131,12 +127,14 @@ def test_a_translation_beside_the_program_that_fails_is_made_again_in_the_call(g
         fast = np_compile.compile(chain)
         same(fast, chain, data(50))
         gate.open()
-        end = time.monotonic() + 20
-        while True not in programs(fast) and time.monotonic() < end:
+
+        def made_again():
             same(fast, chain, data(50))
             gate.open()  # what the call has begun
+            return True in programs(fast)
+
+        wait_for(made_again)
         assert failed == [True]
-        assert True in programs(fast)
 
 
 def test_numpy_runs_until_the_kernels_are_there(gate):
@@ -309,8 +307,7 @@ def test_a_compiler_that_fails_warns_once_and_numpy_goes_on(gate, monkeypatch):
         warnings.simplefilter("always")
         for _ in range(5):
             same(fast, norm, data(50))
-            while beside._workers.threads:
-                time.sleep(0.001)
+            wait_for_workers()
     assert [w.category for w in warned] == [RuntimeWarning]
     assert "the disk is full" in str(warned[0].message)
 
@@ -357,9 +354,7 @@ def test_an_interpreter_that_ends_leaves_what_it_began(tmp_path):
     count = 5 if sys.version_info < (3, 12) else 4
     code = ENDS.format(folder=str(tmp_path), count=count)
     run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="background")
-    deadline = time.monotonic() + 60
-    while len(list(tmp_path.glob("*.so"))) < count and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: len(list(tmp_path.glob("*.so"))) >= count)
     kept = {p.name: p.stat().st_mtime_ns for p in tmp_path.glob("*.so")}
     assert len(kept) == count
     run_python(code, tmp_path, NP_COMPILE_COMPILE_IN="call")
@@ -382,10 +377,7 @@ f(np.arange(7.0))
 
 def test_an_interpreter_that_ends_at_once_leaves_what_is_translated_in_a_moment(tmp_path):
     run_python(ENDS_AT_ONCE.format(long=False, work=60), tmp_path)
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("*.so")) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert list(tmp_path.glob("*.so"))
+    wait_for(lambda: list(tmp_path.glob("*.so")))
 
 
 def test_an_interpreter_that_ends_stops_what_takes_longer(tmp_path):
@@ -454,7 +446,7 @@ x = np.arange(50.0)
 want = np.sin(x) * x + 3
 f(x)
 child = os.fork()
-for k in range(4000):
+for k in range(12000):
     assert np.allclose(f(x), want)
     time.sleep(0.01)
     choice = next(iter(f._options.choices.values()))
@@ -482,7 +474,7 @@ Job(lambda: __import__("slow"))
 begun.wait()
 child = os.fork()
 if not child:
-    signal.alarm(10)
+    signal.alarm(60)
     import slow
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
@@ -511,14 +503,12 @@ def test_deterministic_calls_give_equal_bits(gate):
 def test_threads_take_short_turns_while_a_worker_works():
     before, inside, gate = sys.getswitchinterval(), [], threading.Event()
     jobs = [Job(lambda: inside.append(sys.getswitchinterval()) or gate.wait(60)) for _ in range(2)]
-    while not inside:
-        time.sleep(1e-3)
+    wait_for(lambda: inside)
     assert max(inside) < before
     gate.set()
     for job in jobs:
         job.result()
-    while beside._workers.threads:
-        time.sleep(1e-3)
+    wait_for_workers()
     assert sys.getswitchinterval() == before
 
 
@@ -526,13 +516,11 @@ def test_turns_that_somebody_else_has_set_meanwhile_stay():
     before, gate = sys.getswitchinterval(), threading.Event()
     try:
         job = Job(lambda: gate.wait(60))
-        while sys.getswitchinterval() == before:
-            time.sleep(1e-3)
+        wait_for(lambda: sys.getswitchinterval() != before)
         sys.setswitchinterval(0.01)
         gate.set()
         job.result()
-        while beside._workers.threads:
-            time.sleep(1e-3)
+        wait_for_workers()
         assert sys.getswitchinterval() == pytest.approx(0.01)
     finally:
         sys.setswitchinterval(before)

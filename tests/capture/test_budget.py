@@ -17,12 +17,20 @@ from np_compile.capture.policy import budget, decide
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import SAMPLED, Choice, kind_of, signature
 from np_compile.capture.policy.places import Places
-from np_compile.kernels.build import Job, beside
+from np_compile.kernels.build import Job
 from np_compile.replay import keeper
 from np_compile.replay.calls import MISS, available
 from np_compile.replay.keeper import Keeper
 
-from ..support import check, compiled, data
+from ..support import (
+    check,
+    compiled,
+    counted_nodes,
+    data,
+    lasts,
+    wait_for,
+    wait_for_workers,
+)
 from .test_plain import STRADDLING, forward
 
 
@@ -44,17 +52,6 @@ def uncompiled(monkeypatch):
     """Everything is recorded, nothing is compiled."""
     monkeypatch.setattr(Budget, "records", lambda *_: True)
     monkeypatch.setattr(Budget, "compiles", lambda *_: False)
-
-
-def counted_nodes(fast):
-    """How many calls are recorded in the trees of a compiled function."""
-    open_ = list(fast._options.roots.values())
-    count = 0
-    while open_:
-        node = open_.pop()
-        count += len(node.next)
-        open_ += node.next.values()
-    return count
 
 
 def grows(x, n):
@@ -362,14 +359,22 @@ def test_what_numpy_is_likely_to_take_is_known_while_a_compiler_works():
 
 
 @pytest.mark.usefixtures("background")
-def test_a_cold_function_makes_up_for_what_it_spent():
+def test_a_cold_function_makes_up_for_what_it_spent(clock):
     b = spent(Budget(asked=False), 1e-4)
     assert b.cold
-    calls = []
-    while b.cold and len(calls) < 10_000:
-        assert b.coldly(lambda x, y: calls.append(sum(range(x))) or y, (999,), {"y": 2}) == 2
+    calls = 0
+
+    def takes(seconds, y):
+        nonlocal calls
+        calls += 1
+        clock.passes(seconds)
+        return y
+
+    while b.cold and calls < 10_000:
+        assert b.coldly(takes, (1e-5,), {"y": 2}) == 2
     assert not b.cold
-    assert b.worked >= 20 * (b.owed + 1e-4)
+    assert 20 * (b.owed + 1e-4) <= b.worked < 21 * (b.owed + 1e-4)
+    assert calls == pytest.approx(400, abs=2)
     attempt(b, 1.0)
     assert b.cold
     assert not b.records(8, 19.0)
@@ -390,17 +395,17 @@ def test_what_compiled_calls_gain_may_be_spent():
 
 
 @pytest.mark.usefixtures("background")
-def test_some_calls_of_a_cold_function_are_not_timed():
+def test_some_calls_of_a_cold_function_are_not_timed(clock):
     b = spent(Budget(asked=False), 1e9)
     assert not b.rests
-    before = time.monotonic_ns()
-    b.coldly(lambda: None, (), {})
-    assert before < b.pause[0] < time.monotonic_ns() + 10**8
+    before = clock.monotonic_ns()
+    b.coldly(clock.passes, (1e-6,), {})
+    assert before < b.pause[0] < clock.monotonic_ns() + 10**8
     assert b.rests
     assert b.cold
     b.pause[1] = 1000  # such calls came meanwhile
     worked = b.worked
-    b.coldly(lambda: None, (), {})
+    b.coldly(clock.passes, (1e-6,), {})
     assert b.worked > worked + 1000 * 1e-7
     assert b.pause[1] == 0
 
@@ -412,23 +417,23 @@ def asked_of_c():
     x, budget = data(5), fast._options.budget
     for _ in range(4):
         fast(x)
-    while beside._workers.running or beside._workers.jobs:  # one that ends is the pause's end
-        time.sleep(1e-3)
+    wait_for_workers()  # a job that ends is the pause's end
     spent(budget, 1e9)
     return fast, x, budget
 
 
 @pytest.mark.usefixtures("background")
-def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom():
+def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom(clock):
     fast, x, budget = asked_of_c()
+    before = clock.monotonic_ns()
     budget.coldly(lambda: None, (), {})
     assert budget.pause[2] > 0
-    length = budget.pause[0] - time.monotonic_ns()
+    length = budget.pause[0] - before
     assert budget.pause[5] - budget.pause[0] > 10 * length  # while it takes but little of the time
-    for late, calls, runs in ((10**6, 0, True), (10**6, 50, False), (10**9, 0, False)):
+    for longest, calls, runs in ((10**12, 0, True), (10**12, 50, False), (-1, 0, False)):
         now = time.monotonic_ns()
-        budget.pause[:3] = now - late, calls, 50
-        budget.pause[5] = now - late + 10**8
+        budget.pause[:3] = now - 10**9, calls, 50
+        budget.pause[5] = now + longest
         fast(x)
         assert (budget.pause[1] == calls + 1) is runs  # else it was looked at, and a new one began
 
@@ -444,37 +449,30 @@ def test_what_c_hands_to_python_to_be_timed_takes_little_of_the_time():
 
 
 @pytest.mark.usefixtures("background")
-def test_calls_that_are_timed_both_ways_are_apart():
+def test_calls_that_are_timed_both_ways_are_apart(clock):
     b = Budget(asked=False)
     choice = Choice(b)
     choice.compiled, choice.runs = 1e-9, 2
     b.begins()
-    choice.call(lambda: None, (), {})
+    choice.call(clock.passes, (1e-5,), {})
     assert choice.way is None
     b.ended()
     assert b.pause[4] == 1
-    assert b.pause[0] > time.monotonic_ns() + 2 * 10**6
-
-
-@pytest.fixture
-def clock(background, monkeypatch):
-    """Seconds, as a list, which go by as a test says."""
-    now = [0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    return now
+    assert b.pause[0] > clock.monotonic_ns() + 2 * 10**6
 
 
 def tried(clock, seconds, inner=0.0):
     """A call that spends all its time on what is new, a part of it in another one."""
-    b, start = Budget(asked=False), clock[0]
+    b, start = Budget(asked=False), clock.now
     b.begins()
     if inner:
         tried(clock, inner)
-    clock[0] += seconds
-    b.owed += clock[0] - start
+    clock.passes(seconds)
+    b.owed += clock.now - start
     b.ended()
 
 
+@pytest.mark.usefixtures("background")
 def test_what_functions_spend_in_one_another_is_counted_once(clock):
     before = budget.seconds_spent()
     tried(clock, 2.0, 3.0)
@@ -487,6 +485,7 @@ def test_what_functions_spend_in_one_another_is_counted_once(clock):
     assert budget.seconds_spent() - before == pytest.approx(6.0)
 
 
+@pytest.mark.usefixtures("background")
 @pytest.mark.parametrize(("spends", "tells"), [(30.0, False), (0.0, True)])
 def test_a_plain_call_in_which_others_are_compiled_tells_nothing(spends, tells, clock):
     b = Budget(asked=False)
@@ -496,7 +495,7 @@ def test_a_plain_call_in_which_others_are_compiled_tells_nothing(spends, tells, 
 
     def outer():
         tried(clock, spends)
-        clock[0] += 10.0
+        clock.passes(10.0)
 
     choice.call(outer, (), {})
     assert choice.tries == tells
@@ -511,8 +510,7 @@ def test_a_pause_ends_when_a_job_does():
     fast(x)
     assert budget.pause[1] == 1
     Job(lambda: None).result()
-    while Job.ended.value == budget.pause[3]:
-        time.sleep(1e-3)
+    wait_for(lambda: Job.ended.value != budget.pause[3])
     fast(x)
     assert budget.pause[1] == 0  # it was looked at
 
@@ -526,8 +524,7 @@ def test_a_job_ends_no_pause_of_a_function_that_waits_for_none(waits):
     budget.pause[0] += 10**12
     before = Job.ended.value
     Job(lambda: None).result()
-    while Job.ended.value == before:
-        time.sleep(1e-3)
+    wait_for(lambda: Job.ended.value != before)
     assert budget.is_resting() is not waits
     assert budget.pause[1] == (not waits)
     fast(x)
@@ -576,8 +573,7 @@ def test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked(monkeypatch):
     assert available()
     before = Job.ended.value
     Job(lambda: None).result()
-    while Job.ended.value == before:
-        time.sleep(1e-3)
+    wait_for(lambda: Job.ended.value != before)
     fast(x)
     assert fast(x) == "test_calls_in_a_pause_begin_in_c_as_soon_as_it_can_be_asked"
     assert budget.pause[1] == 4
@@ -588,7 +584,8 @@ def caller(_x):
 
 
 @pytest.mark.usefixtures("background")
-def test_plain_calls_of_a_cold_function_are_timed_as_others_are():
+def test_plain_calls_of_a_cold_function_are_timed_as_others_are(clock):
+    clock.look = 1e-6
     fast, x, budget = asked_of_c()
     choice = Choice(budget)
     choice.way, choice.compiled = "plain", 1.0
@@ -646,12 +643,12 @@ def test_calls_that_go_by_elements_are_compared_with_python_by_about_their_size(
 
 
 @pytest.mark.usefixtures("background")
-def test_one_long_call_does_not_stand_for_those_that_are_not_timed():
+def test_one_long_call_does_not_stand_for_those_that_are_not_timed(clock):
     b = Budget(asked=False)
-    for _ in range(3):
-        b.timed(lambda: None, (), {})
-    b.timed(time.sleep, (0.05,), {}, 100)
-    assert 0.05 <= b.worked < 1.0
+    for seconds in (1e-6, 1e-6, 1e-6):
+        b.timed(clock.passes, (seconds,), {})
+    b.timed(clock.passes, (0.05,), {}, 100)
+    assert 0.05 <= b.worked < 0.06
 
 
 def test_compiled_calls_on_trial_are_spent_and_no_work():
@@ -695,15 +692,15 @@ def test_a_decision_that_stays_is_looked_at_more_and_more_seldom():
 
 
 @pytest.mark.usefixtures("background")
-def test_the_time_of_calls_in_one_another_counts_once():
+def test_the_time_of_calls_in_one_another_counts_once(clock):
     b = Budget(asked=False)
 
     def f(n):
-        time.sleep(0.01)
+        clock.passes(0.01)
         return b.timed(f, (n - 1,), {}) if n else 0
 
     b.timed(f, (3,), {})
-    assert 0.04 <= b.worked < 0.08
+    assert b.worked == pytest.approx(0.04)
 
 
 @pytest.mark.usefixtures("background")
@@ -771,7 +768,9 @@ def test_calls_that_are_new_each_time_are_left_alone_once_they_have_cost_too_muc
 
 
 @pytest.mark.usefixtures("background")
-def test_a_call_that_raises_is_paid_for():
+def test_a_call_that_raises_is_paid_for(monkeypatch):
+    monkeypatch.setattr(Budget, "captured", lambda self, *_: setattr(self, "owed", self.owed + 1e9))
+
     def f(x, i):
         return (x * 2)[i]
 
@@ -833,9 +832,12 @@ def test_a_job_that_is_done_is_followed_by_what_it_has_made():
 def test_nobody_owes_what_is_compiled_beside_the_program():
     fast = np_compile.compile(lambda x: np.cos(x) * 3 - x / 7)
     x, noted = data(900), []
-    while len(np_compile.recompiles(fast)) < 2:
+
+    def has_two():
         noted.append(fast(x[: 300 + len(noted) % 600]))
-        assert len(noted) < 100_000
+        return len(np_compile.recompiles(fast)) >= 2
+
+    wait_for(has_two)
     for k, y in enumerate(noted):
         z = x[: 300 + k % 600]
         np.testing.assert_allclose(y, np.cos(z) * 3 - z / 7, rtol=1e-9)
@@ -844,7 +846,7 @@ def test_nobody_owes_what_is_compiled_beside_the_program():
 
 
 @pytest.mark.usefixtures("background")
-def test_a_cold_function_calls_what_is_kept_for_many_sizes(monkeypatch):
+def test_a_cold_function_calls_what_is_kept_for_many_sizes(monkeypatch, clock):
     fast = np_compile.compile(lambda x: np.sin(x) * 2 + 1)
     x = data(100_000)
     with config.patch(compile_in="call", plain="never"):
@@ -856,11 +858,12 @@ def test_a_cold_function_calls_what_is_kept_for_many_sizes(monkeypatch):
     ran = []
     run = Keeper.run_for_sizes
     monkeypatch.setattr(Keeper, "run_for_sizes", lambda *a: ran.append(run(*a)) or ran[-1])
+    lasts(Budget, "timed", 1.0, clock, monkeypatch)
     for n in range(60_000, 60_100):
         np.testing.assert_allclose(fast(x[:n]), np.sin(x[:n]) * 2 + 1, rtol=1e-9)
-    # Both ways are timed; where NumPy is not faster, the calls stay compiled.
-    way = fast._options.choices[kind_of((x[:60_000],), {})].way
-    assert len(ran) > 90 if way == "compiled" else len(ran) > 0
+    # Both ways are timed; as NumPy is not faster, the calls stay compiled.
+    assert fast._options.choices[kind_of((x[:60_000],), {})].way == "compiled"
+    assert len(ran) > 90
     assert all(r is not MISS for r in ran)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import statistics
-import time
 
 import numpy as np
 import pytest
@@ -260,7 +259,7 @@ def test_tensors_that_the_function_makes_are_on_the_device_in_each_call(f):
 
 
 @pytest.mark.parametrize("slow", ["device", "host"])
-def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
+def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch, clock):
     """As measured, where NumPy may be as quick by what is recorded."""
     there = 0
     alone = api.Compiled._alone
@@ -269,7 +268,7 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
         nonlocal there
         if api._context_depth():
             there += 1
-            time.sleep(0.02 if slow == "device" else 0.0)
+            clock.passes(0.02 if slow == "device" else 0.0)
         return alone(self, args, kwargs)
 
     def f(x):
@@ -279,7 +278,7 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch):
 
     def wait(seconds):
         if not api._context_depth():
-            time.sleep(seconds)
+            clock.passes(seconds)
 
     monkeypatch.setattr(api.Compiled, "_alone", on_device)
     likely = 0.03 if slow == "device" else 0.0  # NumPy may take a little longer than the device

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from functools import partial
 
 import numpy as np
@@ -17,7 +16,7 @@ from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of, signature
 from np_compile.capture.policy.decide import Decision, Way
 
-from ..support import check, compiled, data
+from ..support import check, compiled, data, lasts
 
 
 def smooth(x, a):
@@ -296,7 +295,7 @@ def test_a_call_of_which_nothing_ran_as_kernels_may_be_kept():
 
 
 @pytest.mark.usefixtures("recorded")
-def test_what_does_nothing_at_first_is_compiled_when_it_does():
+def test_what_does_nothing_at_first_is_compiled_when_it_does(clock, monkeypatch):
     def f(x, does):
         if not does.much:
             return x
@@ -312,6 +311,7 @@ def test_what_does_nothing_at_first_is_compiled_when_it_does():
         (choice,) = fast._options.choices.values()
         assert choice.way == "plain"
         does.much = True
+        lasts(Budget, "timed", 1.0, clock, monkeypatch)
         for _ in range(100):
             np.testing.assert_allclose(fast(x, does), f(x, does), rtol=1e-12)
         assert choice.way == "compiled"
@@ -453,23 +453,17 @@ def test_signatures_tell_apart_what_matters_and_end():
 
 
 @pytest.mark.parametrize(("own", "way"), [(0.03, "compiled"), (0.004, None)])
-def test_two_calls_in_which_others_had_the_processor_do_not_decide(own, way, monkeypatch):
-    choice, now = Choice(Budget(asked=False)), [0.0, 0.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(time, "thread_time", lambda: now[1])
+def test_two_calls_in_which_others_had_the_processor_do_not_decide(own, way, clock):
+    choice = Choice(Budget(asked=False))
     for _ in range(2):
         choice.ran_compiled(1e-3, 0, 1, 0)
-
-    def plain():
-        now[:] = now[0] + 0.03, now[1] + own
-
     for _ in range(2):
         if choice.way is None:
-            choice.call(plain, (), {})
+            choice.call(clock.passes, (0.03, own), {})
     assert choice.way == way
 
 
-def test_what_nothing_compiles_is_looked_for_now_and_then():
+def test_what_nothing_compiles_is_looked_for_now_and_then(clock):
     choice, ran = Choice(Budget(asked=False)), []
     for _ in range(11):
         choice.ran_neither()
@@ -477,7 +471,7 @@ def test_what_nothing_compiles_is_looked_for_now_and_then():
     choice.ran_neither()
     assert choice.way == "plain"
     while choice.way == "plain":
-        choice.call(lambda: (ran.append(0), time.sleep(1e-3)), (), {})
+        choice.call(lambda: (ran.append(0), clock.passes(1e-3)), (), {})
         assert len(ran) < 200
     assert len(ran) == 64  # one is timed first
     for _ in range(3):  # that nothing serves them was known

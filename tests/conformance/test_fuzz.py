@@ -211,7 +211,7 @@ def test_programs_get_smaller() -> None:
 
 def _fuzzing(folder: Path, monkeypatch, judge, most: int) -> driver.Fuzzing:
     monkeypatch.setattr(driver, "run", judge)
-    monkeypatch.setattr(driver, "MINIMISING", 5.0)
+    monkeypatch.setattr(driver, "MINIMISING", 0.2)
     fuzzing = driver.Fuzzing(SEED, "eager", None, folder)
     fuzzing.run(["arrays"], 60, most)
     return fuzzing

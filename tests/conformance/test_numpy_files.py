@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from conformance import expected, numpy_tests
 
+from .. import fresh
 from ..support import thorough
 
+ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(
     not np.__version__.startswith("2.4."), reason="the lists are those of NumPy 2.4"
 )
@@ -33,10 +37,17 @@ BY_MACHINE = {
 }
 
 
+def worker(words: list[str], environment: dict[str, str], timeout: float) -> int:
+    """A worker process that need not import torch anew."""
+    code = "import runpy; runpy.run_module('conformance.worker', None, '__main__')"
+    done = fresh.run(code, *words, timeout=timeout, env=environment, cwd=str(ROOT))
+    return done.returncode
+
+
 def failing(name: str, mode: str) -> tuple[dict, set[str], set[str]]:
     """The functions of a file; those that fail; those that are known to fail, on any machine."""
     (path,) = (p for p in numpy_tests.files([name]) if numpy_tests.short(p) == name)
-    functions = numpy_tests.run_file(path, mode)
+    functions = numpy_tests.run_file(path, mode, worker)
     suite = "numpy" if mode == "shim" else "numpy-compiled"
     start = f"numpy/{name.replace('/', '/tests/', 1)}.py::"
     known = {test for test in expected.read(suite) if test.startswith(start)}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import torch
+
+from .. import fresh
 
 ROOT = Path(__file__).parents[2]
 HEAVY = ("torch._dynamo", "torch._inductor", "sympy", "numpy.ma")
@@ -57,9 +57,7 @@ print(json.dumps({{k: sorted(v) for k, v in found.items() if v}}))
 
 
 def test_imports_of_a_first_call() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _RUN], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = fresh.run(_RUN, cwd=str(ROOT))
     assert done.returncode == 0, done.stderr
     # The shape functions of transforms are torch's own, and bring it, where torch has another
     # library for them.
@@ -84,9 +82,6 @@ print([m for m in %r if m in sys.modules])
 
 
 def test_imports_of_a_program_for_many_sizes() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _SIZES % (HEAVY,)],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    done = fresh.run(_SIZES % (HEAVY,), cwd=str(ROOT))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"

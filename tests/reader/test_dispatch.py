@@ -16,9 +16,12 @@ import pytest
 
 import np_compile
 from np_compile import config, dict_tags
+from np_compile.capture.policy.budget import Budget
 from np_compile.reader import dispatch
+from np_compile.reader.reading import Reading
+from np_compile.replay.keeper import Keeper
 
-from ..support import Copier, compare, observe
+from ..support import Copier, compare, lasts, observe
 from .support import case, check, each, exact, same_signs, whole
 
 RNG = np.random.default_rng(5)
@@ -576,7 +579,7 @@ def test_threads_run_at_once_and_have_their_own_memory():
     t.start()
     while t.is_alive():  # the interpreter's lock is free meanwhile
         turns.append(0)
-        time.sleep(0.005)
+        time.sleep(0.001)
     assert len(turns) > 5
 
 
@@ -659,8 +662,11 @@ def test_lists_are_given_by_c_and_made_by_python():
     assert in_c(fast) == 0
 
 
-def test_short_calls_are_timed_as_c_makes_them():
-    """Of such a call Python takes 1 us, and one that begins in Python takes some."""
+def test_short_calls_are_timed_as_c_makes_them(clock, monkeypatch):
+    """One that begins in Python takes longer, and as long as the function as it stands."""
+    lasts(Keeper, "read", 1e-6, clock, monkeypatch)
+    lasts(Budget, "timed", 1e-5, clock, monkeypatch)
+    lasts(Reading, "call", 1e-4, clock, monkeypatch)
 
     def f(x):
         s = 0.0

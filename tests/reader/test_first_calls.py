@@ -18,8 +18,7 @@ from np_compile.reader import source, translation
 from np_compile.reader.reading import Reading, of_helper
 from np_compile.replay.calls import available
 
-from ..capture.test_budget import counted_nodes
-from ..support import data
+from ..support import counted_nodes, data, wait_for
 
 pytestmark = pytest.mark.usefixtures("without_cupy")
 
@@ -311,9 +310,7 @@ def test_they_are_compiled_when_it_has_ended(monkeypatch):
         fast, x = np_compile.compile(running), data(50)
         with beside.held():
             assert fast(x) == running(x)
-        deadline = time.monotonic() + 60
-        while fast._reading.waits and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: not fast._reading.waits)
         fast._options.budget.pause[0] = 0
         for _ in range(3):
             assert fast(x) == pytest.approx(running(x), rel=1e-14)
@@ -411,7 +408,7 @@ def tabled(columns):
 
 
 @pytest.mark.usefixtures("undecided")
-def test_calls_that_c_cannot_know_come_to_python_now_and_then(monkeypatch):
+def test_calls_that_c_cannot_know_come_to_python_now_and_then(clock):
     fast, given = np_compile.compile(tabled), {"b": data(50), "rest": [data(1)] * 200}
     fast(given)
     keeper, budget = fast._keeper, fast._options.budget
@@ -422,7 +419,7 @@ def test_calls_that_c_cannot_know_come_to_python_now_and_then(monkeypatch):
     keeper.run_plainly(known, (given,), {}, True)
     budget.ended()
     assert not keeper.plain
-    assert budget.pause[0] > time.monotonic_ns()
+    assert budget.pause[0] > clock.monotonic_ns()
     assert budget.pause[4] == 1
 
 

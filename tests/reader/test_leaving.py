@@ -304,7 +304,7 @@ def test_a_signal_ends_a_loop(f, args, size, error) -> None:
                 start = time.monotonic()
                 with pytest.raises(error, match="asked"):
                     fast(x, *args)
-                assert time.monotonic() - start < 3  # and not for hours
+                assert time.monotonic() - start < 30  # and not for hours
                 assert x[0] > 0 or not compiled
                 assert np.isfinite(x).all()
     finally:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 import np_compile
 
@@ -303,10 +305,12 @@ def from_elements(y, x, n):
     return y
 
 
-def test_numbers_that_the_integers_of_an_array_cannot_hold() -> None:
+@pytest.mark.parametrize("dtype", ["i4", "u1", "i8"])
+@pytest.mark.parametrize("f", [listed, paired, one_number, from_elements])
+def test_numbers_that_the_integers_of_an_array_cannot_hold(f: Callable, dtype: str) -> None:
     numbers = [np.inf, np.nan, 1e30, 2.0**40, -3.5, 300.7, 2**40, 300, -1, np.int64(2**40)]
-    for dtype in ("i4", "u1", "i8"):
-        y = np.zeros(4, dtype)
-        for f in (listed, paired, one_number):
-            check_whatever_leaves(f, [(y, v, 2) for v in (*numbers, np.float32(np.nan), 7)])
-        check_whatever_leaves(from_elements, [(y, np.array([1, v]), 2) for v in (2, 300, 2**40)])
+    given: list = [*numbers, np.float32(np.nan), 7]
+    if f is from_elements:
+        given = [np.array([1, v]) for v in (2, 300, 2**40)]
+    y = np.zeros(4, dtype)
+    check_whatever_leaves(f, [(y, v, 2) for v in given])

@@ -772,7 +772,7 @@ def test_a_signal_ends_a_loop_that_threads_share(count, n):
             begun = time.perf_counter()
             with pytest.raises(Rang):
                 fast(x, n)
-            assert time.perf_counter() - begun < 20  # it would be hours
+            assert time.perf_counter() - begun < 60  # it would be hours
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)

@@ -10,7 +10,6 @@ import os
 import pickle
 import sys
 import threading
-import time
 import traceback
 import types
 import warnings
@@ -25,6 +24,8 @@ from np_compile import config
 from np_compile.api import Compiled
 from np_compile.capture import state
 from np_compile.kernels.run import private
+
+from ..support import wait_for
 
 pytestmark = pytest.mark.usefixtures("without_cupy")
 
@@ -318,10 +319,11 @@ def test_what_stands_is_called_until_its_code_changes():
     if compiled._reading.stands is None:
         pytest.fail(f"it is compiled: {compiled._reading.report()}")
     this = "test_what_stands_is_called_until_its_code_changes"
-    for _ in range(500):  # until C, which is made beside the program, is there
-        if compiled(27)[1] == this:
-            break
-        time.sleep(0.01)
+
+    def calls():
+        return compiled(27)[1] == "calls"
+
+    wait_for(calls)  # C is made beside the program
     assert compiled(27)[1] == this
     with pytest.raises(TypeError):
         compiled("7")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from np_compile import config
 from np_compile.capture.policy.choice import SELDOM
 from np_compile.replay import hot
 
-from ..support import data
+from ..support import data, wait_for
 
 
 def stencil(x, steps):
@@ -52,12 +50,13 @@ def programs(fast):
 
 
 def run_until(fast, done, x):
-    deadline = time.monotonic() + 60
-    while not done() and time.monotonic() < deadline:
+    def so_far():
         for _ in range(SELDOM):
             fast(x.copy(), 4)
         call(fast, x)
-    assert done()
+        return done()
+
+    wait_for(so_far)
 
 
 def test_a_hot_call_gets_programs_for_its_size(kept):
@@ -112,9 +111,10 @@ def test_a_compiler_that_fails_changes_nothing(kept):
     with config.patch(compile_in="background"):
         for _ in range(hot._TRIALS):
             assert before.heat.ran(before, 1.0, 1) is None
-        deadline = time.monotonic() + 20
-        while before.heat._job is not None and time.monotonic() < deadline:
+
+        def ended():
             assert before.heat.ran(before, 1.0, 1) is None
-            time.sleep(0.01)
-    assert before.heat._job is None
+            return before.heat._job is None
+
+        wait_for(ended)
     assert np.isinf(before.heat._seconds)

@@ -11,7 +11,10 @@ import np_compile
 from np_compile import config
 from np_compile.capture.policy.choice import new_choice, signature
 from np_compile.replay.calls import MISS, Entry, Table, Way
+from np_compile.replay.keeper import Keeper
 from np_compile.replay.kinds import alike, wider
+
+from ..support import lasts
 
 
 def knows(guards, *args, form=None):
@@ -134,8 +137,10 @@ def test_a_call_that_is_faster_compiled_ends_the_kind_that_it_is_of():
     assert compiled(99) == steps(99)
 
 
-def test_short_loops_run_as_they_stand_where_that_is_faster():
+def test_short_loops_run_as_they_stand_where_that_is_faster(clock, monkeypatch):
     """Python takes 0.2 us for it, and some to make a list of what C has made."""
+    clock.look = 1e-7
+    lasts(Keeper, "read", 1e-6, clock, monkeypatch)
 
     def listed(n):
         found = []
@@ -153,7 +158,9 @@ def test_short_loops_run_as_they_stand_where_that_is_faster():
     assert "plain" in [c.way for c in compiled._options.choices.values()]
 
 
-def test_long_loops_stay_compiled_and_are_not_tried():
+def test_long_loops_stay_compiled_and_are_not_tried(clock):
+    clock.look = 2e-3
+
     def f(x):
         s = 0.0
         for k in range(x.shape[0]):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
+from .. import fresh
 from .support import assert_same, from_shim, shim, to_shim
 
 pytestmark = pytest.mark.handing
@@ -58,7 +57,7 @@ rng = np.random.default_rng(0)
 matrix = rng.normal(size=(12, 4))
 given = matrix[:, 0], matrix, (matrix[:, 0] > 0).astype(int)
 with sklearn.config_context(array_api_dispatch=True):
-    for line in sys.stdin.read().strip().splitlines():
+    for line in sys.argv[1].strip().splitlines():
         expected, got = (
             eval(line, globals(), dict(zip("mvay", (m, *map(m.asarray, given)))))
             for m in (np, shim)
@@ -73,13 +72,7 @@ def test_scipy_and_scikit_learn():
     pytest.importorskip("scipy", "1.17")
     pytest.importorskip("sklearn", "1.8")
     environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM],
-        input=SCIPY,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
+    done = fresh.run(PROGRAM, SCIPY, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.split() == SCIPY.split()
 

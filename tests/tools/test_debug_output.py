@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,6 +11,7 @@ import torch
 import np_compile
 from np_compile import config, errors
 
+from .. import fresh
 from ..support import data
 
 
@@ -62,17 +61,17 @@ def test_programs_with_gradients_and_loops_that_are_read(tmp_path):
 
 
 def test_the_environment_variable_and_what_is_no_folder(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(
+    code = (
         "import numpy as np, np_compile\n"
         "np_compile.compile(lambda x: np.sin(x) + 1, backend='eager')(np.zeros(3))\n"
     )
-    out = tmp_path / "out"
-    env = os.environ | {"NP_COMPILE_DEBUG_DIR": str(out)}
-    subprocess.run([sys.executable, str(script)], env=env, check=True)
+    out, file = tmp_path / "out", tmp_path / "file"
+    file.touch()
+    done = fresh.run(code, env=os.environ | {"NP_COMPILE_DEBUG_DIR": str(out)})
+    assert done.returncode == 0, done.stderr
     assert [d.name for d in out.iterdir()] == ["0000_lambda"]
     with (
         pytest.raises(errors.SettingError, match="this is no folder"),
-        config.patch(debug_dir=str(script)),
+        config.patch(debug_dir=str(file)),
     ):
         pass

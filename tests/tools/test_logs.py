@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -15,6 +13,7 @@ import np_compile
 from np_compile import config, errors
 from np_compile.reader import dispatch
 
+from .. import fresh
 from ..support import data
 
 TEXTS = {
@@ -100,19 +99,15 @@ def test_a_library_of_calls_that_fails(capfd, monkeypatch):
     assert "nothing" in note
 
 
-def test_the_environment_variable(tmp_path):
-    script = tmp_path / "program.py"
-    script.write_text(
+def test_the_environment_variable():
+    code = (
         "import numpy as np, np_compile\n"
         "np_compile.compile(lambda x: np.sin(x) + 1, backend='eager')(np.zeros(3))\n"
     )
-    for topics, code in ("calls,compiles", 0), ("calls,nonsense", 1):
-        env = os.environ | {"NP_COMPILE_LOGS": topics}
-        done = subprocess.run(
-            [sys.executable, str(script)], env=env, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code
-        text = "np.sin(v0)" if code == 0 else "no topic 'nonsense'; there are breaks, compiles,"
+    for topics, status in ("calls,compiles", 0), ("calls,nonsense", 1):
+        done = fresh.run(code, env=os.environ | {"NP_COMPILE_LOGS": topics})
+        assert done.returncode == status
+        text = "np.sin(v0)" if status == 0 else "no topic 'nonsense'; there are breaks, compiles,"
         assert text in done.stderr
 
 

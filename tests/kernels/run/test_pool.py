@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from np_compile.kernels import build
 from np_compile.kernels.run import pool
 
 from ... import fresh
+from ...support import wait_for
 
 COMPILER = next((p for p in map(shutil.which, ("cc", "gcc", "clang")) if p), None)
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler on the path")
@@ -39,7 +39,14 @@ typedef struct {
     uintptr_t *threads;
     long *sizes;
     long pause;
+    int meets, inside, met;
 } Job;
+
+static void wait_for(int *what) { /* a minute at most */
+    struct timespec t = {0, 1000000};
+    for (int k = 0; k < 60000 && !__atomic_load_n(what, __ATOMIC_SEQ_CST); k++)
+        nanosleep(&t, 0);
+}
 
 static void mark(void *p, long begin, long end) {
     Job *job = p;
@@ -54,14 +61,33 @@ static void mark(void *p, long begin, long end) {
         struct timespec t = {0, job->pause};
         nanosleep(&t, 0);
     }
+    if (job->meets && begin) { /* the first one is made before helpers are called */
+        if (__atomic_add_fetch(&job->inside, 1, __ATOMIC_SEQ_CST) == 2)
+            __atomic_store_n(&job->met, 1, __ATOMIC_SEQ_CST);
+        wait_for(&job->met);
+        __atomic_sub_fetch(&job->inside, 1, __ATOMIC_SEQ_CST);
+    }
 }
 
-/* Which thread ran each chunk, how long the chunks were, and how often each index was met. */
+/* Which thread ran each chunk, how long the chunks were, and how often each index was met. meets:
+ * chunks wait until two are being run. */
 void marked(Run run, long count, long grain, int threads, long pause, int *counts,
-            uintptr_t *who, long *sizes) {
-    Job job = {run, grain, counts, who, sizes, pause};
+            uintptr_t *who, long *sizes, int meets) {
+    Job job = {run, grain, counts, who, sizes, pause, meets};
     run(mark, &job, count, grain, threads);
 }
+
+static void hold(void *p, long begin, long end) {
+    int *state = p;
+    struct timespec t = {0, 1000000};
+    nanosleep(&t, 0);
+    if (!begin)
+        return;
+    __atomic_fetch_add(state, 1, __ATOMIC_SEQ_CST);
+    wait_for(state + 1);
+}
+/* Chunks, but for the first one, say that they have begun, and wait until they may end. */
+void held(Run run, int threads, int *state) { run(hold, state, 40, 1, threads); }
 
 static void inner(void *p, long begin, long end) {
     for (long i = begin; i < end; i++)
@@ -75,26 +101,6 @@ static void outer(void *p, long begin, long end) {
 void nested(Run run, long outside, long inside, int *counts) {
     Job job = {run, inside, counts};
     run(outer, &job, outside, 1, 4);
-}
-
-static void spend(void *p, long begin, long end) {
-    volatile double x = 0;
-    for (long i = begin; i < end; i++)
-        for (int k = 0; k < 10000; k++)
-            x = x + 1;
-}
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec + 1e-9 * t.tv_nsec;
-}
-/* Seconds of each of `n` jobs of 16 chunks. */
-void timed(Run run, int n, int threads, double *seconds) {
-    for (int i = 0; i < n; i++) {
-        double begin = now();
-        run(spend, 0, 16, 1, threads);
-        seconds[i] = now() - begin;
-    }
 }
 
 #ifdef __x86_64__
@@ -186,6 +192,7 @@ class Marks:
         grain: int,
         threads: int,
         pause: float = 0,
+        meets: bool = False,
     ):
         chunks = -(-count // grain)
         counts, sizes = (ctypes.c_int * max(count, 1))(), (ctypes.c_long * max(chunks, 1))()
@@ -200,6 +207,7 @@ class Marks:
             counts,
             who,
             sizes,
+            meets,
         )
         self.counts, self.sizes = list(counts)[:count], list(sizes)[:chunks]
         self.threads = set(list(who)[:chunks])
@@ -220,11 +228,18 @@ def test_each_index_once_in_chunks_of_the_grain(
 
 @two_cores
 def test_helpers_take_part(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> None:
-    begin = time.monotonic()
-    marks = Marks(bodies, run, 40, 1, 4, pause=0.01)
-    assert time.monotonic() - begin < 0.3  # 0.4 alone
+    marks = Marks(bodies, run, 40, 1, 4, pause=0.001, meets=True)
     assert 2 <= len(marks.threads) <= 4
     assert pool.library().npc_helpers() >= 3
+
+
+def held(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> tuple[threading.Thread, ctypes.Array]:
+    """A thread that uses the pool, and what ends that: its second item."""
+    state = (ctypes.c_int * 2)()
+    thread = threading.Thread(target=bodies.held, args=(run, 2, state), daemon=True)
+    thread.start()
+    wait_for(lambda: state[0])
+    return thread, state
 
 
 def another_pool(*lines: str) -> ctypes.c_void_p:
@@ -245,7 +260,7 @@ def another_pool(*lines: str) -> ctypes.c_void_p:
     ids=["cores unknown", "cores kept"],
 )  # fmt: skip
 def test_helpers_take_part_where_they_cannot_leave(bodies: ctypes.CDLL, lines: list[str]) -> None:
-    marks = Marks(bodies, another_pool(*lines), 40, 1, 4, pause=0.01)
+    marks = Marks(bodies, another_pool(*lines), 40, 1, 4, pause=0.001, meets=True)
     assert 2 <= len(marks.threads) <= 4
 
 
@@ -258,9 +273,8 @@ def test_helpers_leave_the_caller_s_core(bodies: ctypes.CDLL) -> None:
     Marks(bodies, another_pool(*fake), 40, 1, 4, pause=0.01)
     helpers = set(os.listdir("/proc/self/task")) - before
     assert helpers
-    for thread in helpers:
-        cores = os.sched_getaffinity(int(thread))
-        assert cores == os.sched_getaffinity(0) - {home}
+    for thread in map(int, helpers):
+        wait_for(lambda t=thread: os.sched_getaffinity(t) == os.sched_getaffinity(0) - {home})
 
 
 @two_cores
@@ -291,12 +305,11 @@ def test_several_callers_at_once(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> N
 
 
 def test_a_second_caller_runs_alone(bodies: ctypes.CDLL, run: ctypes.c_void_p) -> None:
-    first = threading.Thread(target=Marks, args=(bodies, run, 40, 1, 2, 0.01))
-    first.start()
-    time.sleep(0.05)
+    first, state = held(bodies, run)
     marks = Marks(bodies, run, 10, 1, 2, pause=0.001)
     assert first.is_alive()
     assert marks.threads == {threading.get_ident()}
+    state[1] = 1
     first.join()
 
 
@@ -325,14 +338,14 @@ def helper_ids(call: Callable[[], object]) -> set[int]:
 
 
 PRELUDE = f"""
-import ctypes, os, sys, time
+import ctypes, os, sys
 sys.path.insert(0, {str(Path(__file__).parents[3])!r})
 from np_compile.kernels.run import pool
 from tests.kernels.run import test_pool as t
 bodies = t.build.load(t.BODIES)
 run = ctypes.c_void_p(pool.run_address())
-def use(threads=4):
-    return t.Marks(bodies, run, 40, 1, threads, 0.001)
+def use(threads=4, meets=False):
+    return t.Marks(bodies, run, 40, 1, threads, 0.001, meets)
 """
 
 
@@ -374,11 +387,11 @@ assert pool.library().npc_helpers() == 0
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_child_starts_its_own_helpers() -> None:
     program("""
-assert len(use().threads) > 1
+assert len(use(meets=True).threads) > 1
 child = os.fork()
 if child == 0:
     ok = pool.library().npc_helpers() == 0
-    marks = use()
+    marks = use(meets=True)
     ok = ok and len(marks.threads) > 1 and set(marks.counts) == {1}
     os._exit(0 if ok else 1)
 assert os.waitpid(child, 0)[1] == 0
@@ -389,56 +402,41 @@ assert set(use().counts) == {1}
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_while_another_thread_uses_the_pool() -> None:
     program("""
-import threading
-thread = threading.Thread(target=t.Marks, args=(bodies, run, 100, 1, 2, 0.005))
-thread.start()
-time.sleep(0.05)
+thread, state = t.held(bodies, run)
 child = os.fork()
 if child == 0:
     os._exit(0 if set(use().counts) == {1} else 1)
 assert os.waitpid(child, 0)[1] == 0
+state[1] = 1
 thread.join()
 """)
 
 
 def test_the_process_ends_while_helpers_work() -> None:
     program("""
-import threading
 use()
-threading.Thread(target=t.Marks, args=(bodies, run, 10000, 1, 2, 0.01), daemon=True).start()
-time.sleep(0.05)
+_, state = t.held(bodies, run)
+t.wait_for(lambda: state[0] == 2 or t.CORES < 2)
 """)
 
 
 @linux
 @two_cores
-@pytest.mark.skipif(not hasattr(os, "SCHED_IDLE"), reason="needs SCHED_IDLE")
-def test_a_helper_that_does_not_come_is_not_waited_for(
-    bodies: ctypes.CDLL, run: ctypes.c_void_p
-) -> None:
-    """The helper may run only where a busy process leaves nothing to it."""
-    out = program("""
-import statistics, subprocess
-mine, other = sorted(os.sched_getaffinity(0))[:2]
-(helper,) = t.helper_ids(lambda: use(2))
-os.sched_setaffinity(0, [mine])
-os.sched_setaffinity(helper, [other])
-os.sched_setscheduler(helper, os.SCHED_IDLE, os.sched_param(0))
-spin = f"import os; os.sched_setaffinity(0, [{other}])\\nwhile True: pass"
-busy = subprocess.Popen([sys.executable, "-c", spin])
-time.sleep(0.3)
-try:
-    seconds = (ctypes.c_double * 300)()
-    medians = []
-    for threads in (1, 2):
-        bodies.timed(run, 300, threads, seconds)
-        medians.append(statistics.median(seconds))
-finally:
-    busy.kill()
-    busy.wait()
-print(medians[1] / medians[0])
+def test_a_helper_that_does_not_come_is_not_waited_for() -> None:
+    """It stops where it looks which core it is on, before it looks for work."""
+    program("""
+run = t.another_pool(
+    "#define _GNU_SOURCE", "#include <sched.h>", "#include <sys/syscall.h>", "#include <unistd.h>",
+    "static int stops(void) { while (syscall(SYS_gettid) != getpid()) pause(); return 0; }",
+    "#define sched_getcpu() stops()",
+)
+def several():
+    for _ in range(20):
+        marks = use(2)
+        assert marks.counts == [1] * 40
+        assert len(marks.threads) == 1
+assert len(t.helper_ids(several)) == 1
 """)
-    assert float(out) < 1.5
 
 
 @pytest.mark.parametrize(
