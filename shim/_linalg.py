@@ -101,6 +101,8 @@ def slogdet(a: Array):
     check_square("slogdet", a)
     work, result = work_dtypes(a)
     sign, logabsdet = torch.linalg.slogdet(cast(a, work))
+    # Zero is the sign of singular matrices only, where torch takes it for that of NaN too.
+    sign = torch.where(logabsdet.isnan() & (sign == 0), torch.ones_like(sign), sign)
     return SlogdetResult(sign.to(result), logabsdet.to(real_of(result)))
 
 

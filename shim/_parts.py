@@ -39,14 +39,15 @@ def diagonal_of(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:
         return viewed(a, torch.diagonal(t, m - n - offset, i, j), (*backwards, last))
     row = n - 1 - row if i in a._flip else row
     column = m - 1 - column if j in a._flip else column
-    step = t.stride(j) * (-1 if j in a._flip else 1) + t.stride(i) * (-1 if i in a._flip else 1)
-    start = row * t.stride(i) + column * t.stride(j)
-    if step < 0:
-        start += step * (length - 1)
+    down, right = (-1 if d in a._flip else 1 for d in (i, j))
+    step = t.stride(i) * down + t.stride(j) * right
+    if step < 0:  # the last element comes first in memory
+        row, column = row + down * (length - 1), column + right * (length - 1)
         backwards = (*backwards, last)
     shape = [t.shape[d] for d in rest] + [length]
     strides = [t.stride(d) for d in rest] + [abs(step)]
-    return viewed(a, strided(t, shape, strides, start), backwards)
+    first = t.narrow(i, row, n - row).narrow(j, column, m - column)
+    return viewed(a, strided(first, shape, strides), backwards)
 
 
 def readonly_diagonal(a: ndarray, offset: int, axis1: int, axis2: int) -> ndarray:

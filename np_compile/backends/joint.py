@@ -72,8 +72,12 @@ class Joint:
         """Whether it can run: what it needs beside the halves is compiled, where they all are."""
         try:
             return not self.refused and self._prepared()
-        except (Refused, CompileFailed):
+        except Refused:
             self.refused = True
+        except CompileFailed as e:
+            self.refused = True
+            e.warn("gradients of several programs are computed one after the other, since the C "
+                   "compiler failed")  # fmt: skip
         return False
 
     def _prepared(self) -> bool:

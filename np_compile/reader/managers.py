@@ -45,19 +45,19 @@ def goes_out(frame: Frame, node: ast.stmt) -> bool:
 
 
 def named(r: Reader, node: ast.expr) -> Any:
-    """The value of a dotted name; nothing is written or read. None of another expression."""
+    """The value of a dotted name; nothing is written or read, whatever a property on the way to it
+    does. None of another expression."""
     if not dotted(node):
         return None
-    lines, r.lines = r.lines, []
-    missing, owned, noted = set(r.missing), len(r.owned[-1]), len(r.accesses.noted)
+    saved, missing = r.save(), set(r.missing)
     try:
         with r.at_statement():
             return expression(r, node)
     except Unreadable:
         return None
     finally:
-        r.lines, r.missing = lines, missing
-        del r.owned[-1][owned:], r.accesses.noted[noted:]
+        r.restore(saved)
+        r.missing = missing
 
 
 def function_of(r: Reader, call: ast.Call) -> tuple[Any, list[ast.expr]]:

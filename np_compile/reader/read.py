@@ -302,7 +302,7 @@ class Reader:
     def save(self) -> tuple:
         frame = self.frame
         return (
-            len(self.lines), dict(frame.env), frame.dead, self.facts.mark(), len(self.leaves),
+            len(self.lines), self.snapshot(), frame.dead, self.facts.mark(), len(self.leaves),
             [len(o) for o in self.owned], len(self.tables), len(frame.returns), len(self.work),
             len(self.declarations), list(frame.path), self._count, self.seconds,
             self.single, [(site, site.changed) for site in self._sites()],
@@ -312,11 +312,12 @@ class Reader:
 
     def restore(self, saved: tuple) -> None:
         """Forget what was read since."""
-        (lines, env, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
+        (lines, names, dead, mark, leaves, owned, tables, returns, work, declared, path, count,
          seconds, single, changed, noted, born, counters, called, sums, places) = saved  # fmt: skip
         frame = self.frame
         del self.lines[lines:]
-        frame.env, frame.dead = dict(env), dead
+        self.set_names(names)
+        frame.dead = dead
         self.sums = dict(sums)
         for catch, n in zip(self.catches, places, strict=False):
             del catch.places[n:]
@@ -332,6 +333,8 @@ class Reader:
         frame.path[:] = path
         self.seconds, self.single = seconds, single
         del self.accesses.noted[noted:]
+        for made in [f.made for f in self.frames] + [site.made for site in self._sites()]:
+            made.difference_update(self.born[born:])
         del self.born[born:]
         del self.accesses.counters[counters:]
         for node in list(self.called)[called:]:

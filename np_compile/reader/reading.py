@@ -476,6 +476,9 @@ class Reading:
             return self._tried(node, first, values)
         except (CompileFailed, NoCompiler) as e:
             self.given_up = f"the C compiler: {str(e).partition(chr(10))[0]}"
+            if isinstance(e, CompileFailed):
+                name = self.function.__qualname__
+                e.warn(f"{name}: its loops are not compiled, since the C compiler failed")
             return Refused(self.given_up, 0, len(node.body))
 
     def _tried(self, node: Any, first: int, values: dict[str, Any]) -> Any:

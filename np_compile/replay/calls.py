@@ -522,6 +522,9 @@ def available() -> bool:
         return False
     try:
         _library()
-    except (build.CompileFailed, build.NoCompiler, AttributeError):  # or a name has gone
+    except build.CompileFailed as e:
+        e.warn("calls go by Python, since the C compiler failed")
+        return False
+    except (build.NoCompiler, AttributeError):  # or a name has gone
         return False
     return True

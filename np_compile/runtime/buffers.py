@@ -54,7 +54,10 @@ def export(kind: type, asked: Callable) -> bool:
         return False
     try:
         library = build.load(_C, name="buffers")
-    except (build.CompileFailed, build.NoCompiler):
+    except build.CompileFailed as e:
+        e.warn("C code cannot read arrays of compiled functions, since the C compiler failed")
+        return False
+    except build.NoCompiler:
         return False
     address = [ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p) for name in _IN_C]
     begin = ctypes.CFUNCTYPE(None, *[c_void_p] * 4)(("npc_begin", library))

@@ -22,6 +22,8 @@ VIEWS = {
     "moved": lambda x: np.moveaxis(x, 0, 1),
     "diagonal": lambda x: np.diagonal(x, 1),
     "lower diagonal": lambda x: np.diagonal(x, -2),
+    "diagonal of rows with gaps read backwards": lambda x: np.diagonal(x[::2, ::3][::-1]) * 2,
+    "diagonal of columns with gaps, too": lambda x: np.diagonal(x[1::2, ::2][:, ::-1], -1),
     "reshaped": lambda x: x.reshape(3, 8),
     "reshaped after a transpose": lambda x: x.T.reshape(3, 8),
     "reshaped in Fortran's order": lambda x: np.reshape(x, (8, 3), order="F"),

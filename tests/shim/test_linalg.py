@@ -61,6 +61,15 @@ def test_square(dtype, shape):
         assert_matches("linalg.eigvalsh", p, uplo, rtol=TIGHT[dtype], meta=False)
 
 
+def test_the_sign_of_a_determinant_that_is_nan_is_not_zero():
+    a = np.full((3, 3), np.nan)
+    one, none = np.eye(3), np.ones((3, 3))
+    for x in (a, np.stack([one, a, none]), np.diag([1, np.nan, 2]), np.full((1, 1), np.nan, "f")):
+        assert_matches("linalg.slogdet", x)
+    x = np.full((1, 1), np.inf)
+    assert_matches("linalg.slogdet", np.stack([x, -x, 0 * np.ones((1, 1))]))
+
+
 @pytest.mark.parametrize("dtype", "fdFDl")
 @pytest.mark.parametrize("shape", [(4, 3), (3, 4), (2, 4, 3), (3, 3), (0, 3), (2, 0, 3)], ids=str)
 def test_factors(dtype, shape):

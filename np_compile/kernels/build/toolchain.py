@@ -9,6 +9,7 @@ import platform
 import shlex
 import shutil
 import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -52,6 +53,10 @@ class NoCompiler(BackendError):
 
 class CompileFailed(BackendError):
     """The compiler did not make a library that can be loaded."""
+
+    def warn(self, what: str) -> None:
+        """Say so where something else does the work. what: comes of it."""
+        warnings.warn(f"np_compile: {what}: {self}", RuntimeWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -204,11 +205,52 @@ def _as_strided(t: Any, node: fx.Node) -> Array | None:
         flat = E.plus(flat, E.times(a, s * pair))
     parts = []
     for k, part in enumerate(source.parts):
-        index = _index_of(E.plus(flat, k), buffer)
+        steps = [(a, n, s * pair) for a, n, s in zip(axes, shape, strides, strict=True)]
+        index = _steps_along(start + k, steps, buffer) or _index_of(E.plus(flat, k), buffer)
         if index is None:
             return None
         parts.append(E.bitcast(E.load(buffer, index), part.dtype))
     return Array(axes, tuple(parts))
+
+
+def _steps_along(
+    start: Any, steps: list[tuple[E.Expr, Any, Any]], buffer: Buffer
+) -> list[E.Expr] | None:
+    """The index of the elements that steps lead to, from a place in memory on, if each step is as
+    many along each axis of the buffer: so along diagonals. steps: (axis, extent, stride)."""
+    dims = [d for d, n in enumerate(buffer.shape) if n != 1 and buffer.strides[d] != 0]
+    dims.sort(key=lambda d: -buffer.strides[d])
+    units = [buffer.strides[d] for d in dims]
+    extents = [n for _, n, _ in steps]
+    sizes = [start, *units, *extents, *(s for _, _, s in steps)]
+    if not all(type(x) is int for x in sizes) or min(units, default=0) < 0 or 0 in extents:
+        return None
+    distances = [start, *(s for _, _, s in steps)]
+    for first, *found in itertools.product(*(_along(x, units) for x in distances)):
+        ends = [[c * (n - 1) for c in along] for (_, n, _), along in zip(steps, found, strict=True)]
+        for k, d in enumerate(dims):
+            low = first[k] + sum(min(e[k], 0) for e in ends)
+            high = first[k] + sum(max(e[k], 0) for e in ends)
+            if low < 0 or high >= buffer.shape[d]:
+                break
+        else:
+            index: list[E.Expr] = [E.integer(0)] * len(buffer.shape)
+            for k, d in enumerate(dims):
+                index[d] = E.integer(first[k])
+                for (a, _, _), along in zip(steps, found, strict=True):
+                    index[d] = E.plus(index[d], E.times(a, along[k]))
+            return index
+    return None
+
+
+def _along(distance: int, units: list[int]) -> list[list[int]]:
+    """The ways to go a distance by steps of these lengths, the longest first: of each as many as go
+    in, or one more, from which the others lead back."""
+    if not units:
+        return [] if distance else [[]]
+    n, left = divmod(distance, units[0])
+    most = [n, n + 1] if left else [n]
+    return [[k, *rest] for k in most for rest in _along(distance - k * units[0], units[1:])]
 
 
 def _index_of(position: E.Expr, buffer: Buffer) -> list[E.Expr] | None:
