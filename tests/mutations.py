@@ -19,8 +19,20 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "np_compile/reader/threads.py",
-        "if n >= _LONG and not r.quiet else None",
-        "if n < 0 else None",
+        "can_be = is_long(dims) and",
+        "can_be = False and",
+        "reader/test_threads.py",
+    ),
+    Mutation(
+        "np_compile/reader/threads.py",
+        'where = f"rt->device || {long}" if n >= _LONG else',
+        'where = "" if n >= _LONG else',
+        "reader/test_threads.py",
+    ),
+    Mutation(
+        "np_compile/reader/folding.py",
+        "{{ {low} += {half}; {count} -= {half}; }}",
+        "{{ {low} += {half}; }}",
         "reader/test_threads.py",
     ),
     Mutation(

@@ -410,9 +410,8 @@ void *npc_called(Form *f, void *const *args) {
         }
     }
     rt = s->runtime;
-    if (holds && f->threads && (rt->threads = number_of(PyObject_CallObject(f->threads, 0))) < 0)
-        holds = 0;
     if (holds) {
+        rt->threads = 0;
         void *state = PyEval_SaveThread();
         i64 number = ((i64 (*)(Runtime *, Word *))f->function)(rt, s->words);
         PyEval_RestoreThread(state);

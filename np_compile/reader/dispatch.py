@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 
 from np_compile import config, dict_tags, log
 from np_compile.kernels.build.beside import Job, Libraries
@@ -97,7 +96,6 @@ class _Form(ctypes.Structure):
         ("free", c_void_p),  # states
         ("more", c_void_p),  # makes a state, gives its address
         ("ended", c_void_p),  # Python's: (address of the state, exit, inputs, arguments)
-        ("threads", c_void_p),  # asked for their number, or 0
         ("runs", c_int64),
     )
 
@@ -371,13 +369,12 @@ class Form:
     the address of what makes one, of that of `memory` and those of its arguments; see `npc_called`.
     sees_all: whether all arguments are looked at.
 
-    more: makes the memory of one run at a time, `region._Call`. ended: see `Reading`. threads:
-    whether it has loops that threads share.
+    more: makes the memory of one run at a time, `region._Call`. ended: see `Reading`.
     """
 
     def __init__(
         self, f: types.FunctionType, count: int, names: tuple[str, ...], of: Rows, function: Any,
-        finish: Any, more: Callable, ended: Callable, threads: bool,
+        finish: Any, more: Callable, ended: Callable,
     ):  # fmt: skip
         library = _library()
         assert library is not None
@@ -405,7 +402,7 @@ class Form:
             1, *(0 if x is None else id(x) for x in held),
             ctypes.cast(function, c_void_p).value, ctypes.cast(finish, c_void_p).value,
             names_of, end_of, dicts, tags, n, dict_tags.OFFSET, count, len(of.inputs), inputs,
-            exits, None, id(make), id(end), id(torch.get_num_threads) if threads else None, 0,
+            exits, None, id(make), id(end), 0,
         )  # fmt: skip
 
     def _fetch(self, f: types.FunctionType, name: str) -> list[int]:

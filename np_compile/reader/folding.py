@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .nest import (
 )
 from .numbers import kind_of, rep_of
 from .read import Reader, int_constant
+from .threads import Pieces, in_pieces, is_long, shared
 from .values import C_TYPE, FLOATS, INTEGERS, PARTS, Arr, Lazy, Num, Unreadable
 
 _LANES = 32  # partial sums of a product of vectors
@@ -57,7 +58,7 @@ def reduced(r: Reader, op: str, x: Arr | Lazy, axes: tuple[int, ...], keepdims: 
             there = [index[k] for k in kept]
             write(r, shown, there, combined(op, rep, load(shown, there), x.at(index)))
     else:
-        with loops(r, shown.dims, vector="") as index:
+        with shared(r, shown, x.dims), loops(r, shown.dims, vector="") as index:
 
             def at(within: list[str], index: list[str] = index) -> str:
                 whole = ["0"] * x.ndim
@@ -124,9 +125,7 @@ def _whole(r: Reader, op: str, x: Lazy, is_product: bool = False, lies: bool = F
         r.lines[-1] = f"{C_TYPE[rep]} {total} = -0.0;"
     last = next((k for k in reversed(range(x.ndim)) if x.dims[k].value != 1), None)
     if last is None or not simd or rep in INTEGERS:
-        vector = f"#pragma omp simd reduction(+:{total})" if simd else ""
-        with loops(r, x.dims, vector=vector) as index:
-            r.line(f"{total} = {combined(op, rep, total, x.at(index))};")
+        _in_order(r, op, x, total, simd)
         return total
     if last > 0 and any(d.value != 1 for d in x.dims[:last]) and x.whole:
         # NumPy makes the array, and adds up its elements as they lie.
@@ -147,12 +146,48 @@ def _whole(r: Reader, op: str, x: Lazy, is_product: bool = False, lies: bool = F
     return _zero_of_none(r, x, total)
 
 
+def _in_order(r: Reader, op: str, x: Lazy, total: str, simd: bool) -> None:
+    """Have a C variable, which has the first value, be the reduction of all elements, one after the
+    other; of products of floats, which round, in one piece."""
+    rep = x.rep
+
+    def loop(part: str, piece: Pieces | None = None) -> None:
+        vector = f"#pragma omp simd reduction(+:{part})" if simd else ""
+        with loops(r, x.dims, vector=vector, within=piece) as index:
+            r.line(f"{part} = {combined(op, rep, part, x.at(index))};")
+
+    if (op == "mul" and rep not in INTEGERS) or rep in PARTS or not is_long(x.dims):
+        loop(total)
+        return
+
+    def join(names: Sequence[str], pieces: str) -> list[str]:
+        (each,), k = names, r.fresh("i")
+        text = combined(op, rep, f"{each}[0]", f"{each}[{k}]")
+        return [f"for (i64 {k} = 1; {k} < {pieces}; {k}++) {each}[0] = {text};"]
+
+    with in_pieces(r, x.dims, join) as p:
+        part = r.fresh("s")
+        r.line(f"{C_TYPE[rep]} {part} = {total};")
+        loop(part, p)
+        p.found.append((C_TYPE[rep], part))
+    r.line(f"{total} = {p.results[0]};")
+
+
 def _zero_of_none(r: Reader, x: Lazy, total: str) -> str:
     """The sum of no elements is zero, and no negative one."""
     empty = [f"{d.text} == 0" for d in x.dims if d.low < 1]
     if empty:
         r.line(f"if ({' || '.join(empty)}) {total} = 0;")
     return total
+
+
+def _halved(names: Sequence[str], pieces: str) -> list[str]:
+    """The C that adds up the sums of pieces, by pairs."""
+    (each,) = names
+    return [
+        f"for (i64 w = {pieces} >> 1; w; w >>= 1)",
+        f"for (i64 k = 0; k < w; k++) {each}[k] = {each}[2 * k] + {each}[2 * k + 1];",
+    ]
 
 
 def _few(r: Reader, at: Callable[[str], str], low: str, count: str, into: str) -> None:
@@ -207,18 +242,32 @@ def _tree(terms: list[str]) -> str:
 def _in_lanes(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> None:
     """Add the sum of n elements, which lie one after the other, to a C variable, as BLAS adds: in
     many sums, as each of them waits for its last addition."""
-    ctype, made, i, parts = C_TYPE[rep], r.fresh("s"), r.fresh("i"), r.fresh("r")
+    with in_pieces(r, (n,), _halved) as p:
+        low, high = p.bounds(r, n.text)
+        part = r.fresh("s")
+        _piece_in_lanes(r, C_TYPE[rep], at, low, high, part)
+        p.found.append((C_TYPE[rep], part))
+    r.line(f"{total} = {total} + {p.results[0]};")
+
+
+def _piece_in_lanes(
+    r: Reader, ctype: str, at: Callable[[str], str], low: str, high: str, made: str
+) -> None:
+    """Declare the sum of elements from one to before another."""
+    i, parts = r.fresh("i"), r.fresh("r")
     r.line(f"{ctype} {made};")
-    with r.block(f"if ({n.text} < {2 * _LANES})"):
-        _block(r, ctype, at, "0", n.text, made)
+    n = r.named(f"{high} - {low}", "i64", "n")
+    with r.block(f"if ({n} < {2 * _LANES})"):
+        _block(r, ctype, at, low, n, made)
     with r.block("else"):
         r.line(f"{ctype} {parts}[{_LANES}];")
-        ends = [r.named(f"{n.text} - {n.text} % {lanes}", "i64", "e") for lanes in (_LANES, 8)]
+        ends = [r.named(f"{high} - {n} % {lanes}", "i64", "e") for lanes in (_LANES, 8)]
         j = r.fresh("j")
         r.line(f"#pragma GCC unroll {_LANES}")
         with r.block(f"for (i64 {j} = 0; {j} < {_LANES}; {j}++)"):
-            r.line(f"{parts}[{j}] = {at(j)};")
-        _to_lanes(r, parts, _LANES, at, i, str(_LANES), ends[0])
+            k = r.named(f"{low} + {j}", "i64", "k")
+            r.line(f"{parts}[{j}] = {at(k)};")
+        _to_lanes(r, parts, _LANES, at, i, f"{low} + {_LANES}", ends[0])
         _to_lanes(r, parts, 8, at, i, *ends)
         width = _LANES
         while width > 8:
@@ -227,42 +276,62 @@ def _in_lanes(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str)
             with r.block(f"for (i64 {j} = 0; {j} < {width}; {j}++)"):
                 r.line(f"{parts}[{j}] += {parts}[{j} + {width}];")
         r.line(f"{made} = {_tree([f'{parts}[{k}]' for k in range(8)])};")
-        with r.block(f"for (i64 {i} = {ends[1]}; {i} < {n.text}; {i}++)"):
+        with r.block(f"for (i64 {i} = {ends[1]}; {i} < {high}; {i}++)"):
             r.line(f"{made} += {at(i)};")
-    r.line(f"{total} = {total} + {made};")
 
 
 def _pairwise(r: Reader, n: Num, rep: str, at: Callable[[str], str], total: str) -> None:
     """Add the sum of n elements to a C variable, in the order in which NumPy adds: in eight sums
     up to 128 elements, and in halves beyond."""
     ctype = C_TYPE[rep]
-    made = r.fresh("s")
-    r.line(f"{ctype} {made} = 0;")
-    if n.value is not None and n.value < 8:
-        _few(r, at, "0", n.text, made)
-    elif n.value is not None and n.value <= 128:
-        with r.block(""):
-            _block(r, ctype, at, "0", n.text, made)
+    if n.value is not None and n.value <= 128:
+        made = r.fresh("s")
+        r.line(f"{ctype} {made} = 0;")
+        if n.value < 8:
+            _few(r, at, "0", n.text, made)
+        else:
+            with r.block(""):
+                _block(r, ctype, at, "0", n.text, made)
     else:
-        halves, low, count = r.fresh("halves"), r.fresh("low"), r.fresh("count")
-        r.line(f"struct {{ {ctype} left; i64 low, count; int begun; }} {halves}[64];")
-        depth = r.fresh("depth")
-        r.line(f"i64 {low} = 0, {count} = {n.text}; int {depth} = 0;")
-        with r.block("for (;;)"):
-            with r.block(f"while ({count} > 128)"):
-                half = r.named(f"{count} / 2 - {count} / 2 % 8", "i64", "h")
-                top = f"{halves}[{depth}]"
-                r.line(f"{top}.low = {low} + {half}; {top}.count = {count} - {half};")
-                r.line(f"{top}.begun = 0; {depth}++; {count} = {half};")
-            _block(r, ctype, at, low, count, made)
-            top = f"{halves}[{depth} - 1]"
-            with r.block(f"while ({depth} && {top}.begun)"):
-                r.line(f"{made} = {top}.left + {made}; {depth}--;")
-            r.line(f"if (!{depth}) break;")
-            r.line(
-                f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;"
-            )
+        with in_pieces(r, (n,), _halved) as p:
+            part = r.fresh("s")
+            _by_halves(r, ctype, at, *_half(r, p, n.text), part)
+            p.found.append((ctype, part))
+        made = p.results[0]
     r.line(f"{total} = {total} + {made};")
+
+
+def _half(r: Reader, p: Pieces, n: str) -> tuple[str, str]:
+    """Where a piece begins, and how many elements it is, if n of them are halved and halved again
+    as NumPy does."""
+    low, count, bit, half = r.fresh("low"), r.fresh("count"), r.fresh("bit"), r.fresh("half")
+    r.line(f"i64 {low} = 0, {count} = {n};")
+    with r.block(f"for (i64 {bit} = {p.pieces} >> 1; {bit}; {bit} >>= 1)"):
+        r.line(f"const i64 {half} = {count} / 2 - {count} / 2 % 8;")
+        r.line(f"if ({p.piece} & {bit}) {{ {low} += {half}; {count} -= {half}; }}")
+        r.line(f"else {count} = {half};")
+    return low, count
+
+
+def _by_halves(
+    r: Reader, ctype: str, at: Callable[[str], str], low: str, count: str, made: str
+) -> None:
+    """Declare the sum of elements, as NumPy adds them. low, count: C variables that it uses up."""
+    halves, depth = r.fresh("halves"), r.fresh("depth")
+    r.line(f"struct {{ {ctype} left; i64 low, count; int begun; }} {halves}[64];")
+    r.line(f"{ctype} {made} = 0; int {depth} = 0;")
+    with r.block("for (;;)"):
+        with r.block(f"while ({count} > 128)"):
+            half = r.named(f"{count} / 2 - {count} / 2 % 8", "i64", "h")
+            top = f"{halves}[{depth}]"
+            r.line(f"{top}.low = {low} + {half}; {top}.count = {count} - {half};")
+            r.line(f"{top}.begun = 0; {depth}++; {count} = {half};")
+        _block(r, ctype, at, low, count, made)
+        top = f"{halves}[{depth} - 1]"
+        with r.block(f"while ({depth} && {top}.begun)"):
+            r.line(f"{made} = {top}.left + {made}; {depth}--;")
+        r.line(f"if (!{depth}) break;")
+        r.line(f"{top}.left = {made}; {top}.begun = 1; {low} = {top}.low; {count} = {top}.count;")
 
 
 def extreme(r: Reader, op: str, x: Arr | Lazy) -> str:
@@ -274,16 +343,33 @@ def extreme(r: Reader, op: str, x: Arr | Lazy) -> str:
     for d in x.dims:
         if d.low < 1:
             r.leave_if(f"{d.text} == 0", "the extreme of no elements")
-    r.line(f"{C_TYPE[x.rep]} {best} = {x.at(['0'] * x.ndim)};")
-    r.line(f"i64 {at} = 0, {count} = 0;")
     sign = "<" if op == "minimum" else ">"
-    with loops(r, x.dims, vector="") as index:
-        v = r.named(x.at(index), C_TYPE[x.rep])
-        nan = f" || ({v} != {v} && {best} == {best})" if x.rep in FLOATS else ""
-        kept = f"{best} == {best} && " if x.rep in FLOATS else ""
-        r.line(f"if (({kept}{v} {sign} {best}){nan}) {{ {best} = {v}; {at} = {count}; }}")
-        r.line(f"{count}++;")
-    return at
+
+    def better(v: str, best: str) -> str:
+        if x.rep not in FLOATS:
+            return f"{v} {sign} {best}"
+        return f"({best} == {best} && {v} {sign} {best}) || ({v} != {v} && {best} == {best})"
+
+    def join(names: Sequence[str], pieces: str) -> list[str]:
+        values, places = names
+        return [
+            f"for (i64 k = 1; k < {pieces}; k++) if ({better(f'{values}[k]', f'{values}[0]')})",
+            f"{{ {values}[0] = {values}[k]; {places}[0] = {places}[k]; }}",
+        ]
+
+    with in_pieces(r, x.dims, join) as p:
+        r.line(f"{C_TYPE[x.rep]} {best} = {x.at(['0'] * x.ndim)};")
+        first, real = "0", next((k for k, d in enumerate(x.dims) if d.value != 1), None)
+        if real is not None:
+            rest = "".join(f" * {d.text}" for d in x.dims[real + 1 :])
+            first = f"{p.bounds(r, x.dims[real].text)[0]}{rest}"
+        r.line(f"i64 {at} = 0, {count} = {first};")
+        with loops(r, x.dims, vector="", within=p) as index:
+            v = r.named(x.at(index), C_TYPE[x.rep])
+            r.line(f"if ({better(v, best)}) {{ {best} = {v}; {at} = {count}; }}")
+            r.line(f"{count}++;")
+        p.found += [(C_TYPE[x.rep], best), ("i64", at)]
+    return p.results[1]
 
 
 def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
@@ -308,7 +394,7 @@ def dot(r: Reader, a: Arr | Lazy, b: Arr | Lazy) -> Num | Arr:
     if y.ndim == 1:
         made = alloc(r, rep, x.dims[:-1])
         note_work(r, x.dims)
-        with loops(r, made.dims, vector="") as index:
+        with shared(r, made, x.dims), loops(r, made.dims, vector="") as index:
             each = Lazy(rep, (n,), lambda k: times(x.at([*index, *k]), y.at(k)))
             write(r, made, index, _whole(r, "add", each, True, lies))
         return made

@@ -145,13 +145,15 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops of a region. kernels: those with independent iterations. dependent: others, by the
-    line: the last line, and why one thread makes their iterations. reads: whether the C around them
+    """The loops of a region. kernels: those with independent iterations that a device may have.
+    shares: whether there are some that threads share. dependent: others, by the line: the last
+    line, and why one thread makes their iterations. reads: whether the C around them
     touches elements of arrays that are given; touches: whether that between or behind them touches
     elements of any; blank: whether nothing but them touches elements of arrays that the region
     makes, which are zeros, or anything, until then."""
 
     kernels: list[Kernel]
+    shares: bool
     dependent: dict[int, tuple[int, str]]
     reads: bool
     touches: bool
@@ -222,6 +224,8 @@ def _flat(lines: list) -> list[str]:
             made.append(x)
         elif isinstance(x, list):
             made += _flat(x)
+        elif not isinstance(x, Leave) and not x.on_device:
+            made += _flat(x.in_place(x.lines))
         elif not isinstance(x, Leave):
             made += _loop(x, "0", x.n, "1", _flat(x.iteration.body))
     return made
@@ -236,6 +240,8 @@ def _items(lines: list) -> Iterator[Any]:
     for x in lines:
         if isinstance(x, list):
             yield from _items(x)
+        elif not isinstance(x, (str, Leave)) and not x.on_device:
+            yield from _items(x.in_place(x.lines))
         elif not isinstance(x, Leave) and not (isinstance(x, str) and x.startswith("/*")):
             yield x
 

@@ -20,7 +20,7 @@ from .linear import Linear
 from .numbers import convert
 from .read import C_STORAGE, Line, Reader, int_constant
 from .stack import MOST, Small
-from .threads import shared
+from .threads import Pieces, shared
 from .values import (
     ANYWHERE,
     C_TYPE,
@@ -223,9 +223,10 @@ def loops(
     order: Sequence[int] | None = None,
     vector: str = "#pragma GCC ivdep",
     there: str = "",
+    within: Pieces | None = None,
 ) -> Iterator[list[str]]:
     """Loops over all indices, the last of `order` innermost; gives the indices' C. there: C that
-    says whether to go on."""
+    says whether to go on. within: of whose piece the outermost loop is."""
     order = list(range(len(dims))) if order is None else list(order)
     index = ["0"] * len(dims)
     real = [k for k in order if dims[k].value != 1]
@@ -237,12 +238,13 @@ def loops(
         i = r.fresh("i")
         index[k] = i
         n = dims[k]
+        low, high = ("0", n.text) if within is None or depth else within.bounds(r, n.text)
         if depth >= len(real) - written_out:
             r.line(f"#pragma GCC unroll {UNROLLED}")
         elif k == real[-1] and vector:
             r.line(vector)
-        test = f"{i} < {n.text}" + (f" && {there}" if there else "")
-        nest.append((r.lines, f"for (i64 {i} = 0; {test}; {i}++)"))
+        test = f"{i} < {high}" + (f" && {there}" if there else "")
+        nest.append((r.lines, f"for (i64 {i} = {low}; {test}; {i}++)"))
         r.lines = []
     if there and not real:
         nest.append((r.lines, f"if ({there})"))

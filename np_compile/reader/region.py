@@ -13,13 +13,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import torch
 
 from np_compile.kernels.build.beside import Libraries
-from np_compile.kernels.run import pool
+from np_compile.kernels.run import pool, private
 from np_compile.shim import is_writeable
 
-from . import direct, dispatch, offload, runtime, threads
+from . import direct, dispatch, offload, runtime, spread, threads
 from .columns import column, numbers, of_kind
 from .entry import Entry, Exit
 from .exits import first_row
@@ -73,10 +72,10 @@ class Region:
         self._words = struct.Struct("".join(entry.formats))
         self._loops = loops
         self.offers = [offload.Offer(k) for k in loops.kernels]
-        self.touches, self.blank = loops.touches, loops.blank
+        self.touches, self.blank, self.shares = loops.touches, loops.blank, loops.shares
         self.threaded = sorted({k.line for k in loops.kernels if not k.light})
         self._was_away = False  # whether a call had a device for its loops
-        more = [(pool.source(), "pool")] if loops.kernels else []
+        more = [(pool.source(), "pool"), (spread.source(), "spread")] if loops.shares else []
         self._libraries = Libraries([(text, "region"), *more], waits)
         dispatch.available()  # the C compiler begins, after this one
         self._function: Any = None
@@ -133,9 +132,8 @@ class Region:
             return _Call(self, self._words.size, self._room)
 
         made = self._forms[count, names] = dispatch.Form(
-            f, count, names, self._inputs, self._function, self._finish, more, ended,
-            bool(self.offers),
-        )  # fmt: skip
+            f, count, names, self._inputs, self._function, self._finish, more, ended
+        )
         return made
 
     def end(self) -> None:
@@ -175,8 +173,8 @@ class Region:
         state = self._free.pop() if self._free else _Call(self, self._words.size, self._room)
         self._words.pack_into(state.words, 0, *words)
         state.found = found
-        if self.offers:
-            state.runtime.threads = torch.get_num_threads()
+        state.runtime.threads = 0
+        if self.shares:
             state.runtime.worth = threads.WORTH
         away = offload.current()
         if away is not None:
@@ -320,8 +318,10 @@ class _Call:
         self.runtime.draws = ctypes.addressof(self._draws)
         self._given = (runtime.Buffer * max(len(region.arrays), 1))()
         self.runtime.given = ctypes.addressof(self._given)
-        if region.offers:
+        if region.shares:
             self.runtime.run = pool.run_address()
+            self.runtime.count_threads = private.num_threads
+            self.runtime.spread = spread.address()
             self.runtime.worth = threads.WORTH
         self.runtime.rows = ctypes.addressof(region.rows)
         self.address = ctypes.addressof(self.runtime)

@@ -59,20 +59,24 @@ SPARES = 4  # small arrays that are kept for the next ones
 
 class Runtime(ctypes.Structure):
     """A call: its buffers, what it asks of Python, values in and out, the buffers of its inputs.
-    run, threads, worth: how loops are shared among threads; job: the one that this is a part of;
+    run, count_threads, threads, worth: how loops are shared among threads, whose number is asked by
+    the first one of a call (0 until then); job: the one that this is a part of;
     device: what is asked to have a loop run on a device, if there is one; rows: of calls in Python,
     where C makes them itself (`direct.py`); depth, deepest, left, stack, outside: of functions that
     call themselves (`recursion.py`); classes: of objects in lists, each with its attributes' names
     (`marshalling.py`); spares: small arrays that were given back, for the next ones of their
-    size."""
+    size; spread: what shares a loop (`threads.py`); helps: whether this is a part that another
+    thread than the caller does."""
 
     _fields_ = (
         ("first", Buffer), ("api", c_void_p), ("python", PYTHON), ("ticks", c_int64),
         ("deadline", c_int64), ("out", c_void_p), ("draws", c_void_p), ("error", c_void_p * 3),
-        ("given", c_void_p), ("run", c_void_p), ("threads", c_int64), ("worth", c_int64),
+        ("given", c_void_p), ("run", c_void_p), ("count_threads", c_void_p),
+        ("threads", c_int64), ("worth", c_int64),
         ("job", c_void_p), ("device", DEVICE), ("rows", c_void_p), ("depth", c_int64),
         ("deepest", c_int64), ("left", c_void_p), ("stack", c_void_p), ("outside", c_void_p),
         ("classes", c_void_p), ("spares", c_void_p * SPARES),
+        ("spread", c_void_p), ("helps", c_int64),
     )  # fmt: skip
 
 
@@ -147,6 +151,7 @@ typedef struct {{
     void **draws, *error[3];
     Buf *given;
     void (*run)(void (*)(void *, long, long), void *, long, long, int);
+    int (*count_threads)(void);
     i64 threads, worth;
     Job *job;
     i64 (*device)(i64, void *, i64, i64, i64, const void *, i64, i64);
@@ -157,10 +162,11 @@ typedef struct {{
     const struct outside *outside;
     const void *classes;
     Buf *spares[{SPARES}];
+    void *spread;
+    i64 helps;
 }} Runtime;
 typedef i64 (*Loop)(Runtime *, void *, i64, i64);
 struct Job {{ Loop loop; void *context; Runtime *rt; i64 from, failed; const char *caller; }};
-static __thread char this_thread;
 INLINE int has_failed(const Job *job) {{ return __atomic_load_n(&job->failed, __ATOMIC_RELAXED); }}
 typedef union {{ i64 i; f64 f; void *p; }} Word;
 typedef struct {{
@@ -492,7 +498,7 @@ INLINE i64 clock_of(Runtime *rt, int kind) {{
 }}
 QUIET int is_wanted(Runtime *rt) {{
     if (rt->job && has_failed(rt->job)) return 1;
-    if (rt->job && rt->job->caller != &this_thread) return 0;
+    if (rt->helps) return 0;
     i64 now = clock_of(rt, MONOTONIC);
     if (now < rt->deadline) return 0;
     i64 first = rt->deadline == 0;

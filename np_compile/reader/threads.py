@@ -12,147 +12,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from .dependence import Independence
 from .kernels import NO_DEVICE, Kernel, kernel
 from .read import Reader, line_of
-from .values import Arr
+from .values import Arr, Num
 from .variables import Variable
 
 WORTH = 30_000  # nanoseconds of work ahead from which threads are worth calling
-
-C = """
-typedef struct { void *low, *end; } Span;
-void finish(Runtime *rt);
-INLINE i64 bytes_of(Span x) { return x.end > x.low ? (char *)x.end - (char *)x.low : 0; }
-QUIET void run_chunk(void *argument, long begin, long end) {
-    Job *job = argument;
-    if (has_failed(job)) return;
-    Runtime own = *job->rt;
-    own.first.next = 0;
-    for (int k = 0; k < (int)(sizeof own.spares / sizeof *own.spares); k++) own.spares[k] = 0;
-    own.job = job;
-    if (job->loop(&own, job->context, job->from + begin, job->from + end))
-        __atomic_store_n(&job->failed, 1, __ATOMIC_RELAXED);
-    for (int k = 0; k < 3; k++) if (own.error[k]) job->rt->error[k] = own.error[k];
-    finish(&own);
-}
-QUIET i64 in_chunks(Job *job, i64 n, f64 each) {
-    Runtime *rt = job->rt;
-    i64 most = 2e7 * rt->threads / each;  /* between looks at what Python wants */
-    most = most < 64 * rt->threads ? 64 * rt->threads : most;
-    while (job->from < n) {
-        i64 count = n - job->from < most ? n - job->from : most;
-        i64 grain = count / (8 * rt->threads), least = 5000 / each;
-        grain = grain < least ? least : grain;
-        rt->run(run_chunk, job, count, grain < 1 ? 1 : grain, rt->threads);
-        if (has_failed(job)) return 1;
-        job->from += count;
-        if (is_wanted(rt)) return -1;
-    }
-    return 0;
-}
-/* A sum of integers so far, and what chunks have added to it. */
-typedef struct { i64 all, part; } Sum;
-INLINE int added(Sum *sum, i64 x) {
-    if (x >> 40 != 0 && x >> 40 != -1) return 1;  /* of 2^22 chunks none passes 64 bits */
-    __atomic_fetch_add(&sum->part, x, __ATOMIC_RELAXED);
-    return 0;
-}
-/* Iterations from `from` to before `last` by threads, and to before n by this one. */
-QUIET i64 by_threads(Runtime *rt, Loop loop, void *context, i64 from, i64 last, i64 n, f64 each,
-                     const Span *written, i64 arrays, i64 bytes, Buf *const *held, i64 buffers,
-                     Sum *const *sums, i64 numbers) {
-    char *copies = malloc(bytes + 1), *at = copies;
-    i64 *refs = malloc(8 * buffers + 8);
-    if (!copies || !refs) { free(copies); free(refs); return loop(rt, context, from, n); }
-    for (i64 k = 0; k < arrays; at += bytes_of(written[k]), k++)
-        __builtin_memcpy(at, written[k].low, bytes_of(written[k]));
-    for (i64 k = 0; k < buffers; k++) if (held[k]) refs[k] = held[k]->refs;
-    for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = 1L << 40;
-    for (i64 k = 0; k < numbers; k++) sums[k]->part = 0;
-    Job job = {loop, context, rt, from, 0, &this_thread};
-    i64 left = in_chunks(&job, last, each);
-    i64 all[8];
-    for (i64 k = 0; k < numbers && !left; k++)
-        left = __builtin_add_overflow(sums[k]->all, sums[k]->part, &all[k]);
-    for (i64 k = 0; k < numbers && !left; k++) sums[k]->all = all[k];
-    for (i64 k = 0; k < buffers; k++) if (held[k]) held[k]->refs = refs[k];
-    if (left > 0) {
-        at = copies;
-        for (i64 k = 0; k < arrays; at += bytes_of(written[k]), k++)
-            __builtin_memcpy(written[k].low, at, bytes_of(written[k]));
-    }
-    free(copies);
-    free(refs);
-    if (left < 0 || (left && rt->error[1])) return -1;
-    return loop(rt, context, left ? from : last, n);
-}
-/* The iterations from `from` to before `last` by a device. 0: it is not for it, for now; 1: they
-   are done; 2: one leaves, so that all are this thread's; -1: it was interrupted. */
-QUIET i64 by_device(Runtime *rt, i64 number, void *context, i64 from, i64 last, i64 keeps, f64 each,
-                    const Span *written, i64 arrays, Sum *const *sums, i64 numbers) {
-    for (i64 k = 0; k < numbers; k++) sums[k]->part = 0;
-    i64 done = rt->device(number, context, from, last, each * 1e3, written, arrays, keeps);
-    for (i64 k = 0; k < numbers && done == 1; k++) sums[k]->all += sums[k]->part;
-    return done;
-}
-/* Iterations that this thread has to do, of arrays that a device may have. */
-INLINE i64 alone(Runtime *rt, Loop loop, void *context, i64 n) {
-    if (rt->device && !rt->job && rt->device(-1, 0, 0, 0, 0, 0, 0, 0) < 0) return -1;
-    return loop(rt, context, 0, n);
-}
-/* All iterations. pace: picoseconds that one takes, as far as is known, and calls without a look at
-   the clock. keeps: whether the last one has to be this thread's. number: of the loop. written:
-   the arrays that it writes to; copied: how many of them, if it may leave, have to have their
-   values again then. */
-QUIET i64 spread(Runtime *rt, Loop loop, i64 number, void *context, i64 n, i64 keeps, i64 *pace,
-                 const Span *written, i64 arrays, i64 copied, Buf *const *held, i64 buffers,
-                 Sum *const *sums, i64 numbers) {
-    f64 each = __atomic_load_n(pace, __ATOMIC_RELAXED) * 1e-3;
-    i64 from = 0, last = n - keeps, bytes = 0, step = 1, away = rt->device && !rt->job;
-    if (away && n > 0) {
-        i64 done = by_device(rt, number, context, 0, last, keeps, each, written, arrays, sums,
-                             numbers);
-        if (done < 0) return -1;
-        if (done) return loop(rt, context, done == 1 ? last : 0, n);
-    }
-    if ((rt->threads < 2 && !away) || rt->job || n < 2) return loop(rt, context, 0, n);
-    if (each > 0 && each * n < 1000 && rt->worth && ++pace[1] & 63) return loop(rt, context, 0, n);
-    for (i64 k = 0; k < copied; k++) bytes += bytes_of(written[k]);
-    f64 worth = rt->worth ? rt->worth + bytes / 4 : 0;
-    if (!rt->worth) each = 1e6;  /* at once, in many chunks */
-    while (from < n) {
-        if (each > 0 && each * (last - from) > worth) {
-            i64 done = !away || !from ? 0 : by_device(rt, number, context, from, last, keeps, each,
-                                                     written, arrays, sums, numbers);
-            if (done < 0) return -1;
-            if (done || rt->threads < 2) return loop(rt, context, done == 1 ? last : from, n);
-            i64 begun = clock_of(rt, MONOTONIC);
-            i64 left = by_threads(rt, loop, context, from, last, n, each, written, copied, bytes,
-                                  held, buffers, sums, numbers);
-            /* It took no longer than all of them; the one before may have been another loop's. */
-            f64 most = (clock_of(rt, MONOTONIC) - begun) * rt->threads / (f64)(n - from);
-            if (most < each) __atomic_store_n(pace, (i64)(most * 1e3) + 1, __ATOMIC_RELAXED);
-            return left;
-        }
-        if (each > 0) step = 2e4 / each;
-        i64 end = n - from <= step ? n : from + (step < 1 ? 1 : step);
-        i64 begun = clock_of(rt, MONOTONIC), left = loop(rt, context, from, end);
-        if (left) return left;
-        i64 took = clock_of(rt, MONOTONIC) - begun;
-        if (took > 200 || end == n) {
-            each = (took > 30 ? took : 30) / (f64)(end - from);
-            __atomic_store_n(pace, (i64)(each * 1e3), __ATOMIC_RELAXED);
-        } else step *= 4;
-        from = end;
-    }
-    return 0;
-}
-"""
 
 _NAME = re.compile(r"\b[A-Za-z]\w*_(?:in)?\d+\b")
 _DECLARED = re.compile(
@@ -162,6 +32,8 @@ _DECLARED = re.compile(
 
 _WHOLE = re.compile(r"for \(i64 (\w+) = 0; \1 < (.+); \1\+\+\) \{")
 _LONG = 1 << 13  # elements
+_PART = 8  # of the elements of others, less than which are a part
+_PIECES = 64  # of a reduction, at most: see `pieces_of`
 _ELEMENT = 5e-8  # seconds that Python would take for one: C takes a fiftieth
 
 _LABEL = re.compile(r"^\w+: ;")
@@ -191,7 +63,9 @@ class Threaded:
     of which the last iteration gives the value. sums: integers that all add to. written: the
     memory that is written to. tests: C that is true where iterations may depend on each other all
     the same. spreads: whether it may be worth sharing, by threads or a device; the lines of one
-    that is not are all there is to it."""
+    that is not are all there is to it. where: C that is true where it is shared, else it is as it
+    stands; "" where it always is. on_device: whether a device may have it. before: C that comes
+    before it where it is shared; alone: where it is not. behind: in both places."""
 
     line: int
     number: str
@@ -203,10 +77,16 @@ class Threaded:
     tests: list[str]
     iteration: Iteration
     spreads: bool
+    where: str = ""
+    on_device: bool = True
+    before: Sequence[str] = ()
+    alone: Sequence[str] = ()
+    behind: Sequence[str] = ()
 
     def in_place(self, lines: list[str]) -> list[str]:
         """The C of the loop where it stands."""
-        return ["{", f"const i64 from = 0, to = {self.n};", *lines, "}"]
+        n = f"const i64 from = 0, to = {self.n};"
+        return ["{", *self.alone, n, *lines, *self.behind, "}"]
 
     def outlined(
         self, lines: list[str], around: Iterable[str], shared: list[str],
@@ -220,7 +100,7 @@ class Threaded:
         lines = [x for x in shared if declarations([x]).keys() & used.keys()] + lines
         kept = declarations(line for v in self.kept for line in v.declare)
         sums = declarations(line for v in self.sums for line in v.declare)
-        own, declared = declarations(lines), declarations(around)
+        own, declared = declarations(lines), declarations([*around, *self.before])
         rests_on = {x for text in (*self.tests, *self.written) for x in _NAME.findall(text)}
         if rests_on & own.keys() or _jumps(lines):
             return [], self.in_place(lines), None
@@ -246,12 +126,20 @@ class Threaded:
             *([f"if (rt->job && ({apart})) return -2;"] if sums else []),
             "rt->ticks = counted;", "return 0;", "}",
         ]  # fmt: skip
-        held = [x for x, ctype in taken.items() if ctype == "Buf *"]
-        may_fail = bool(sums) or any("return" in _code(line) for line in lines)
-        written = self.written
         values = ", ".join(
             [*(f".{x} = {x}" for x, _ in fields), *(f".{x} = {{{x}, 0}}" for x in sums)]
         )
+        if not self.on_device:
+            return function, [
+                f"if ({self.where}) {{", *self.before, f"{context} c = {{{values}}};",
+                "static i64 pace[2];",
+                f"const i64 ended = over_all(rt, loop_{self.number}, &c, {self.n}, pace);",
+                "if (__builtin_expect(ended != 0, 0)) return ended;", *self.behind,
+                "} else {", *self.in_place(inner), "}",
+            ], None  # fmt: skip
+        held = [x for x, ctype in taken.items() if ctype == "Buf *"]
+        may_fail = bool(sums) or any("return" in _code(line) for line in lines)
+        written = self.written
         call = (
             f"spread(rt, loop_{self.number}, {number}, &c, {self.n}, {int(bool(kept))}, pace, "
             f"(const Span[]){{{', '.join(written) or '{0, 0}'}}}, {len(written)}, "
@@ -268,8 +156,8 @@ class Threaded:
             *(f"{name} = c.{name};" for name in kept), *(f"{x} = c.{x}.all;" for x in sums),
             "if (__builtin_expect(left != 0, 0)) return left;", "}",
         ]  # fmt: skip
-        if self.iteration.light:  # as it stands, where there is no device
-            at_place = ["if (rt->device) {", *at_place, NO_DEVICE, *self.in_place(inner), "}"]
+        if self.where:
+            at_place = [f"if ({self.where}) {{", *at_place, NO_DEVICE, *self.in_place(inner), "}"]
         return function, at_place, kernel(self, fields, list(sums), shared, small)
 
 
@@ -281,30 +169,104 @@ def threaded(
     tests = rests_on(r, found)
     written = [f"{{{a.span}}}" for a in found.written]
     number = counter.rpartition("_")[2]
-    return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads)
+    where = "rt->device" if iteration.light else ""  # else it is as it stands
+    return Threaded(line, number, lines, n, kept, sums, written, tests, iteration, spreads, where)
 
 
 @contextmanager
-def shared(r: Reader, target: Arr) -> Iterator[None]:
+def shared(r: Reader, target: Arr, dims: Sequence[Num] | None = None) -> Iterator[None]:
     """A block that writes loops over all elements of an array, each of which gives one its value:
-    threads share the outermost, where the array is long in the call at hand."""
+    threads share the outermost where the array is long, as the C asks in each call. A device may
+    have it if it is long in the call at hand. dims: the extents of what is reduced to it."""
     outer, r.lines = r.lines, []
     try:
         yield
     finally:
         lines, r.lines = r.lines, outer
     extents = {d.text: r.entry.at(d.lin) for d in target.dims}
-    n = math.prod(r.entry.at(d.lin) for d in target.dims)
-    found = re.fullmatch(_WHOLE, lines[-3]) if n >= _LONG and not r.quiet else None
+    n = math.prod(extents[d.text] for d in target.dims) if dims is None else 0
+    dims = target.dims if dims is None else dims
+    can_be = is_long(dims) and not r.quiet and (n >= _LONG or not _is_part(r, dims))
+    head = lines[-3] if len(lines) > 2 and can_be else ""
+    found = re.fullmatch(_WHOLE, head) if isinstance(head, str) else None
     if found is None:
         r.lines += lines
         return
     counter, extent = found.groups()
     head = f"for (i64 {counter} = from; {counter} < to; {counter}++) {{"
     line, number = line_of(r.frame.path), counter.rpartition("_")[2]
-    one = Iteration(counter, lines[-2], n / extents[extent] * _ELEMENT, 1, line, False)
-    where = line, number, [*lines[:-3], head, *lines[-2:]], extent
-    r.lines.append(Threaded(*where, [], [], [f"{{{target.span}}}"], [], one, True))
+    each = n / max(extents[extent], 1) * _ELEMENT
+    one = Iteration(counter, lines[-2], each, 1, line, False)
+    place = line, number, [*lines[:-3], head, *lines[-2:]], extent
+    long = f"{_count(dims)} >= {_LONG}"
+    where = f"rt->device || {long}" if n >= _LONG else f"!rt->device && {long}"
+    r.lines.append(
+        Threaded(*place, [], [], [f"{{{target.span}}}"], [], one, True, where, n >= _LONG)
+    )
+
+
+def is_long(dims: Sequence[Num]) -> bool:
+    """Whether there may be so many elements that threads share them."""
+    return any(d.value is None for d in dims) or math.prod(d.value or 0 for d in dims) >= _LONG
+
+
+def _is_part(r: Reader, dims: Sequence[Num]) -> bool:
+    """Whether these are few elements beside what others go over, as a row of a matrix: all of that
+    would be very long before these are long."""
+    sizes = [math.prod(r.entry.at(n) for n in all_dims) for all_dims, _ in r.work]
+    return 0 < math.prod(r.entry.at(d.lin) for d in dims) * _PART < max(sizes, default=0)
+
+
+def _count(dims: Sequence[Num]) -> str:
+    return " * ".join(d.text for d in dims) or "1"
+
+
+@dataclass
+class Pieces:
+    """What is reduced in pieces: the C of the number of one and of how many there are. found: C
+    types and names of what the block finds of a piece. results: names of the same of all."""
+
+    piece: str
+    pieces: str
+    found: list[tuple[str, str]]
+    results: list[str]
+
+    def bounds(self, r: Reader, n: str) -> tuple[str, str]:
+        """The first of n elements of the piece, and the first one behind it."""
+        low = r.named(f"{self.piece} * {n} / {self.pieces}", "i64", "low")
+        return low, r.named(f"({self.piece} + 1) * {n} / {self.pieces}", "i64", "high")
+
+
+@contextmanager
+def in_pieces(
+    r: Reader, dims: Sequence[Num], join: Callable[[Sequence[str], str], list[str]]
+) -> Iterator[Pieces]:
+    """A block that reduces a piece of so many elements. Where there are many, there are several,
+    for threads to share; how many does not hang on these. join: C that makes of arrays of what was
+    found of so many pieces the same of all, in their first elements."""
+    made = Pieces(r.fresh("i"), r.fresh("pieces"), [], [])
+    outer, r.lines = r.lines, []
+    try:
+        yield made
+    finally:
+        lines, r.lines = r.lines, outer
+    k, pieces = made.piece, made.pieces
+    arrays = [(ctype, r.fresh("all")) for ctype, _ in made.found]
+    names = [name for _, name in arrays]
+    lines += [f"{a}[{k}] = {x};" for a, (_, x) in zip(names, made.found, strict=True)]
+    made.results = [r.fresh("s") for _ in arrays]
+    taken = [f"{x} = {a}[0];" for x, a in zip(made.results, names, strict=True)]
+    r.lines += [f"{ctype} {x};" for (ctype, _), x in zip(arrays, made.results, strict=True)]
+    line, n = line_of(r.frame.path), _count(dims)
+    loop = Threaded(
+        line, k.rpartition("_")[2], [f"for (i64 {k} = from; {k} < to; {k}++) {{", lines, "}"],
+        pieces, [], [], [], [], Iteration(k, lines, 0.0, 1, line, False), True,
+        f"!rt->device && {n} >= {2 * _LONG}", False,
+        [f"const i64 {pieces} = pieces_of({n});", *(f"{t} {a}[{_PIECES}];" for t, a in arrays)],
+        [f"const i64 {pieces} = 1;", *(f"{t} {a}[1];" for t, a in arrays)],
+        [*join(names, pieces), *taken],
+    )  # fmt: skip
+    r.lines += [loop] if is_long(dims) and not r.quiet else loop.in_place(loop.lines)
 
 
 def rests_on(r: Reader, found: Independence) -> list[str]:

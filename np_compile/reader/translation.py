@@ -19,6 +19,7 @@ from . import (
     recursion,
     runtime,
     small,
+    spread,
     threads,
     twister,
     words,
@@ -215,7 +216,7 @@ def _read(
     if kernels and not r.called:
         declared = threads.declarations([*before, *r.declarations, *lines])
         around = touched(lines, declared, on_stack)
-    shared_loops = Loops(kernels, r.dependent, *around)
+    shared_loops = Loops(kernels, bool(functions), r.dependent, *around)
     return Read(text, entry, r.tables, work, shared_loops, r.written)
 
 
@@ -301,7 +302,7 @@ def _assembled(
     text = (
         runtime.C + arithmetic.complex_numbers() + runtime.draws()
         + arithmetic.of_libm(inner + called + body) + more + "\n".join([*order, ""])
-        + (threads.C + inner + "\n" if functions else "")
+        + (spread.C + inner + "\n" if functions else "")
         + runtime.of_python(bool(lists), "call_numpy(" in called + body)
         + (recursion.C + called + "\n" if called else "")
         + "static i64 run(Runtime *rt, Word *in) {\nWord *out = rt->out;\nrt->deadline = 0;\n"

@@ -14,7 +14,7 @@ import np_compile
 from np_compile.kernels.run import pool
 from np_compile.reader import threads
 
-from .support import case, check, exact, whole
+from .support import case, check, check_call, exact, whole
 
 
 @pytest.fixture(autouse=True)
@@ -351,8 +351,89 @@ def test_statements_on_whole_arrays(c):
     assert len(shared(check(c))) > 0
 
 
-def test_statements_on_small_arrays_are_not_shared():
+@pytest.fixture
+def chunks(monkeypatch):
+    """How often the pool was asked to run something, each time by the calling thread alone."""
+    piece = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
+    asked = []
+
+    def run(function, argument, count, grain, threads):
+        asked.append(count)
+        for begin in range(0, count, grain):
+            piece(function)(argument, begin, min(begin + grain, count))
+
+    kind = ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long, ctypes.c_int
+    )
+    held = kind(run)
+    address = ctypes.cast(held, ctypes.c_void_p).value
+    monkeypatch.setattr(pool, "run_address", lambda: address)
+    yield asked
+    del held
+
+
+def test_statements_on_small_arrays_are_not_shared(chunks):
     assert shared(check(exact(relaxed, (_rng.random((20, 20)), 3)))) == []
+    assert chunks == []
+
+
+def reduced(x, y, m, k, most):
+    while most > 0:
+        most -= 1
+        a = x.sum(), np.mean((x - y) ** 2), np.max(np.abs(x)), np.argmin(y), x.var()
+        b = k.sum(), np.prod(k), (k > 7).any(), (x > y).all(), np.count_nonzero(k), k.min()
+        c = m.sum(), m.sum(axis=1), m.max(axis=1), m.sum(axis=0), m.argmax(), m.max()
+        x[most] = a[0]
+    return a, b, c
+
+
+def _reduced(n, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n)
+    return x, rng.normal(size=n), rng.normal(size=(n // 40, 40)), rng.integers(0, 9, n), 2
+
+
+def test_the_arrays_of_a_call_decide_whether_a_statement_is_shared(chunks):
+    for first, second in ((20, 120), (120, 20)):
+        fast = np_compile.compile(relaxed)
+        with whole():
+            for n in (first, second, first, second):
+                chunks.clear()
+                check_call(fast, relaxed, (_rng.random((n, n)), 3), 0)
+                assert bool(chunks) == (n == 120)
+        assert sum(len(known) for known in fast._reading._regions.values()) == 1
+
+
+def test_reductions_are_shared_and_are_numpys_to_the_bit(chunks):
+    fast = np_compile.compile(reduced)
+    with whole():
+        for n in (1000, 8191, 16_384, 100_000, 1000, 2_000_003):
+            chunks.clear()
+            check_call(fast, reduced, _reduced(n), 0)
+            assert len(chunks) > 20 if n > 8191 else not chunks
+        x, *others = _reduced(400_000)
+        x[[5, 399_990]] = np.nan
+        check_call(fast, reduced, (x, *others), 0)
+        check_call(fast, reduced, (np.full(400_000, np.inf), -x, *others[1:]), 0)
+
+
+def products(x, y, most):
+    while most > 0:
+        most -= 1
+        found = x @ y, x.dot(x), np.sum(x * y)
+    return found
+
+
+def test_the_number_of_threads_does_not_show_in_products():
+    x, y = _reduced(700_001)[:2]
+    fast = np_compile.compile(products)
+    found = []
+    with whole():
+        for n in (1, 2, 3, 7):
+            torch.set_num_threads(n)
+            check_call(fast, products, (x, y, 2), 1e-11)
+            found.append(np.array(fast(x, y, 2)).tobytes())
+    assert len(set(found)) == 1
 
 
 # Iterations that depend on each other

@@ -8,6 +8,7 @@ import ctypes
 from collections.abc import Sequence
 from ctypes import c_int64
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.overrides import BaseTorchFunctionMode, _pop_mode, _push_mode
@@ -58,6 +59,13 @@ def _address(name: str) -> int:
     return 0
 
 
+def _count_threads() -> Any:
+    """A C function that gives the number of threads that torch's are told to be."""
+    found = _address("_ZN2at15get_num_threadsEv")
+    made = ctypes.CFUNCTYPE(ctypes.c_int)
+    return made(found) if found else made(torch.get_num_threads)
+
+
 def _place_of_modes() -> int:
     """Where in what torch has of a thread the pointers to its first mode and behind its last one
     are, of which each takes two words, as is tried; 0: it is not known."""
@@ -81,6 +89,10 @@ def _holds_modes(words: ctypes.Array[c_int64], k: int) -> bool:
 # C; without, `torch._C._len_torch_function_stack` is called.
 modes_of_thread = _address("_ZN2at4impl22PythonTorchFunctionTLS9get_stateEv")
 modes_at = _place_of_modes()
+
+# Gives the number of threads, for C, without Python's lock; without it Python is asked.
+_threads = _count_threads()
+num_threads = ctypes.cast(_threads, ctypes.c_void_p).value or 0
 
 
 def _of_python(name: str) -> int:
