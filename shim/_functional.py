@@ -228,6 +228,5 @@ def ndenumerate(arr: View):
 
 
 def _enumerated(a: ndarray) -> Iterator[tuple]:
-    t = a.tensor
     for index in np.ndindex(a.shape):
-        yield index, ndarray(t[index].clone(), (), True)
+        yield index, a[index]

@@ -326,8 +326,9 @@ def test_questions():
             assert_matches(name, value)
     assert_matches("size", A, 1)
     assert_matches("size", A, 7)
-    pairs = list(shim.ndenumerate(to_shim(A[:, ::-1])))
-    assert [(i, int(v)) for i, v in pairs] == [(i, int(v)) for i, v in np.ndenumerate(A[:, ::-1])]
+    for a in (A[:, ::-1], A[:0], np.float32([[1.5]]), np.array(3)):
+        pairs, own = list(shim.ndenumerate(to_shim(a))), list(np.ndenumerate(a))
+        assert [(i, type(v), v) for i, v in pairs] == [(i, type(v), v) for i, v in own]
     for cut in ((slice(0, 3), slice(3, 6)), (slice(0, 4), slice(3, 6)),
                 (slice(None, None, 2), slice(1, None, 2)),
                 (slice(None, None, -1), slice(0, 1)),
