@@ -6,6 +6,7 @@ be unrolled, and steps whose memory is known may run in bands.
 
 from __future__ import annotations
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -14,12 +15,14 @@ import torch
 from np_compile import config
 from np_compile.runtime.general import General, Job
 from np_compile.runtime.program import Program, build
+from np_compile.tape.form import form_of
 
 Steps = list[tuple]  # of a plan
 
 _SECONDS = 0.5  # in calls of one size, from which on a program for it is worth a compile
 _PROGRAMS = 8  # of a call, that are made anew
 _TRIALS = 4  # timed calls each way, by which it is decided
+_COMES_AGAIN = 4  # calls with gradients of one size, after which programs for it are made
 
 
 class Again(Protocol):
@@ -78,20 +81,55 @@ class Heat:
         return None
 
 
+class Return:
+    """The steps of a call with gradients by programs for many sizes. Once it has come some times,
+    programs for its sizes alone are made, beside the program: those can be joined."""
+
+    __slots__ = ("_integers", "_job", "_runs", "_steps")
+
+    def __init__(self, steps: Steps, integers: list[tuple]):
+        self._steps, self._integers = steps, integers
+        self._job: Job | None = None
+        self._runs = 0
+
+    def ran(self) -> Steps | None:
+        """Note a call. The steps by other programs, once these are ready. Errors: of a compiler."""
+        self._runs += 1
+        if self._runs < _COMES_AGAIN:
+            return None
+        if self._job is None:
+            self._job = Job(partial(for_one_size, self._steps, self._integers))
+        if not (config.waits() or self._job.ready):
+            return None
+        steps: Steps = self._job.result()
+        return steps if config.waits() or all(p.ready for p, *_ in steps) else None
+
+
 def is_general(steps: Steps) -> bool:
     """Whether there are programs for many sizes among the steps of a plan, and not too many."""
-    found = {id(p) for p, *_ in steps if type(p.general) is General}
+    found = {_sizes(p) for p, *_ in steps if type(p.general) is General}
     return 0 < len(found) <= _PROGRAMS
+
+
+def _sizes(program: Program) -> tuple:
+    """The same for programs of one form and the same sizes."""
+    form = form_of(program.node)
+    return form.step, form.sizes, program.live
 
 
 def for_one_size(steps: Steps, integers: list[tuple]) -> Steps:
     """The steps of a plan by programs for the sizes at hand alone. integers: of each step, those
     that are no data too. The programs may be on their way."""
-    made: dict[int, Program] = {}
-    for (program, _, floats, _), ints in zip(steps, integers, strict=True):
-        if type(program.general) is General and id(program) not in made:
-            made[id(program)] = _alone(program, list(floats), list(ints))
-    return [(made.get(id(program), program), *rest) for program, *rest in steps]
+    made: dict[tuple, Program] = {}
+    found: Steps = []
+    for (program, sources, floats, data), ints in zip(steps, integers, strict=True):
+        if type(program.general) is General:
+            key = *_sizes(program), *program.general.constants(ints)
+            if key not in made:
+                made[key] = _alone(program, list(floats), list(ints))
+            program = made[key]
+        found.append((program, sources, floats, data))
+    return found
 
 
 def _alone(program: Program, floats: list[float], ints: list[int]) -> Program:

@@ -27,7 +27,7 @@ from np_compile.shim._saved import following
 from .arguments import Opened, opened, parameter_names
 from .calls import MISS, Entry, Names, Table, Way, available
 from .guards import Alike, Call, Name, Pair, Refused, Value, simple, text_of
-from .hot import for_one_size, is_general
+from .hot import Return, is_general
 from .plan import Kept, Plan
 from .results import Result, giver
 from .watch import Watch
@@ -48,11 +48,12 @@ class _Arguments(NamedTuple):
 
 class KeptOnTensors(Kept):
     """names: of the arguments that are named, the last ones. form: of the arguments, see `Opened`.
-    grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves."""
+    grad: whether gradients are recorded. count: of leaves. checks: the guards on leaves. again:
+    what gives it other programs, if it comes again."""
 
     __slots__ = (
-        "_follows", "_give", "_joint", "_whole", "_written", "checks", "count", "form", "grad",
-        "names",
+        "_follows", "_give", "_joint", "_whole", "_written", "again", "checks", "count", "form",
+        "grad", "names",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +71,7 @@ class KeptOnTensors(Kept):
         self._whole: Any = None
         if plan.steps and plan.sequence is not None:
             self._whole = runner(plan.sequence, plan.wanted, len(plan.constants))
+        self.again: Return | None = None
         self._joint: Any = None
         if call.grad and self._whole is None and not plan.writes:
             self._joint = joined(plan.steps, plan.constants, plan.wanted, plan.reads)
@@ -104,6 +106,8 @@ class KeptOnTensors(Kept):
 
     def _results(self, leaves: Sequence[Any]) -> Any:
         """What is wanted, by number; None where a program raises."""
+        if self.again is not None:
+            self._renew(self.again)
         plan = self.plan
         if self._joint is not None:
             results = self._jointly(leaves)
@@ -118,6 +122,19 @@ class KeptOnTensors(Kept):
                 return before
         with following() if self._follows else nullcontext():
             return plan.run(leaves, start, before)
+
+    def _renew(self, again: Return) -> None:
+        """Go by programs for these sizes alone, once there are such."""
+        try:
+            steps = again.ran()
+        except Exception:  # of a compiler: the call stays as it is
+            self.again = None
+            return
+        if steps is not None:
+            self.again = None
+            old = self.plan
+            self.plan = Plan(steps, old.constants, old.wanted, False, old.decided)
+            self._joint = joined(steps, old.constants, old.wanted, old.reads)
 
     def _jointly(self, leaves: Sequence[Any]) -> dict[int, torch.Tensor] | None:
         """What is wanted, by number, where all programs run as one call, and their gradients as
@@ -194,11 +211,11 @@ class Tensors:
                 if m > k or (m < k and m not in plan.written):
                     pair = shown[k], shown[m]
                     checks.append(Pair((k, m), pair, False, True, (sizes[k], sizes[m])))
-        if is_general(plan.steps) and would_join(plan.steps):  # those for one size can be
-            steps = for_one_size(plan.steps, [ints for *_, ints, _ in watch.steps])
-            plan = Plan(steps, plan.constants, plan.wanted, True, plan.decided)
         call = Call(shown, names, opened.form, _grad_enabled())
-        return KeptOnTensors(call, checks, plan, result, opened)
+        kept = KeptOnTensors(call, checks, plan, result, opened)
+        if call.grad and is_general(plan.steps) and would_join(plan.steps):
+            kept.again = Return(plan.steps, [ints for *_, ints, _ in watch.steps])
+        return kept
 
     def find(
         self, kept: Sequence[Any], table: Table | None, given: tuple, names: Names

@@ -80,6 +80,10 @@ class General:
         """Whether none of these integers, which change alone, is a size of it."""
         return not self.symbolic & data
 
+    def constants(self, ints: Sequence[int]) -> tuple[int, ...]:
+        """Those of a segment's integers that are no data of it."""
+        return tuple([n for k, n in enumerate(ints) if k not in self.dynamic])
+
     def _serves_integers(self, ints: Sequence[int]) -> bool:
         """Whether those of a segment's integers that are no data of it are what they were."""
         return all(n == ints[k] for k, n in self._constants)

@@ -704,3 +704,23 @@ def test_short_loops_of_many_calls_are_no_single_graph():
         steps[grad] = len(one.plan.steps)
     assert steps[True] > 4
     assert steps[False] == 1
+
+
+def test_sizes_that_come_again_are_joined_too():
+    """The first of other sizes run as programs for many."""
+
+    def batch(n):
+        shapes = (12, n, 3), (n, 5), (3, 5), (5, 5), (5,)
+        return [torch.from_numpy(data(*s, seed=k)).requires_grad_() for k, s in enumerate(shapes)]
+
+    fast, slow = compiled(rnn), np_compile.wrap_numpy(rnn)
+    for n in (*[4] * 5, 9, 11, *[7] * 9):
+        made = []
+        for f in (fast, slow):
+            given = batch(n)
+            result = f(*given)
+            made.append([result, *torch.autograd.grad((result**2).sum(), given)])
+        same(*made)
+    assert [c.is_ready() for c in chains(fast)] == [True, True]
+    steps = [k.plan.steps for k in fast._keeper.kept]
+    assert sum(any(program.general for program, *_ in s) for s in steps) == 2  # of 9 and 11
