@@ -30,7 +30,7 @@ def test_a_graph_of_sizes_as_one_of_numbers():
     recorder = SizedRecorder(facts)
     x = recorder.sized_input((n, 3), (3, 1), torch.float64)
     with recorder:
-        y = (x.sum() / x.shape[0] + torch.zeros(x.shape[0], 3, device="meta")).reshape(-1)
+        y = (x.sum() / x.shape[0] + torch.zeros_like(x)).reshape(-1)
     graph = sized(recorder.finish([y]), facts)
     for k in (2, 5):
         module = torch.fx.GraphModule(torch.nn.Module(), numbered(graph, {"n0": k}))
