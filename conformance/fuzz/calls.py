@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 
-from .maker import DATA, SPECIAL, Maker, Program
+from .maker import DATA, Maker, Program, judged
 
 WORLD = """
 @dataclass
@@ -444,10 +444,7 @@ class Calls(Maker):
 
     def history(self) -> None:
         with self.block("def history():"):
-            for call in range(4):
-                if call in (0, 2) or self.once_in(3):
-                    n, k, c = (self.of((1, 2, 3, 3, 5, 7)) for _ in range(3))
-                    n = 0 if self.once_in(30) else n
+            for call, n, k, c in self.sized_calls():
                 if call in (0, 3):
                     f = "f8" if self.pick(4) else self.of(["f4", "c16", "i8", "f4"])
                     i = self.of(["i8", "i8", "i4", "u1", "i2", "u2", "?"])
@@ -456,11 +453,10 @@ class Calls(Maker):
                 self.put(f"m, w = {lay((n, k), f)}, {lay((n, k), f)}")
                 self.put(f"a, q = {lay((2, k, c), f)}, {lay((n, k), i)}")
                 self.put(f"b = data({(n, k)}, 'f8', {self.pick(9)}) > 0")
-                places = [self.pick(max(n, 1)) - self.pick(2) * n for _ in range(min(n, 3))]
-                self.put(f"idx = np.array({places}, {self.of(['int', 'int', repr('i4')])})")
+                self.put(f"idx = {self.places(n)}")
                 self.put(f"s = State({lay((n,), f)}, {lay((n,), 'f8')})")
                 self.put(f"o = Slotted({self.of(['x', 's.v', lay((3,), f), 'x[::-1]'])})")
-                t = self.of(["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)"])
+                t = self.given_number()
                 self.put(f"n, t = {self.pick(5)}, {t}")
                 self.put(f"yield {ARGUMENTS}")
 
@@ -469,7 +465,4 @@ def program(rng: random.Random) -> Program:
     """A program of calls with options."""
     source = Calls(rng, True).source()
     within = source[source.index("def program") :]
-    if any(word in within for word in PRODUCTS):
-        for special in SPECIAL.values():
-            source = source.replace(f", {special}", "")
-    return Program(source, not any(word in within for word in INEXACT))
+    return judged(source, within, PRODUCTS, INEXACT)

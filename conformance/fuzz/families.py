@@ -6,7 +6,7 @@ from __future__ import annotations
 import random
 import re
 
-from .maker import DATA, SPECIAL, Maker, Program
+from .maker import DATA, Maker, Program, judged
 
 # V, W: vectors; M: a matrix; A: an array of three dimensions; Q: square matrices; C: complex
 # numbers; I: places, J: places along two axes; B: a mask; D, E: dates and spans of time; S: texts;
@@ -250,10 +250,7 @@ class Families(Maker):
 
     def history(self) -> None:
         with self.block("def history():"):
-            for call in range(4):
-                if call in (0, 2) or self.once_in(3):
-                    n, k, c = (self.of((1, 2, 3, 3, 5, 7)) for _ in range(3))
-                    n = 0 if self.once_in(30) else n
+            for call, n, k, c in self.sized_calls():
                 if call in (0, 3):
                     f = "f8" if self.pick(4) else self.of(["f4", "i8", "i4"])
                 lay = self.laid_out
@@ -261,14 +258,13 @@ class Families(Maker):
                 self.put(f"m, a = {lay((n, k), f)}, {lay((2, n, k), f)}")
                 self.put(f"q = data({(2, c, c)}, {self.of([f, 'f8'])!r}, {self.pick(8)})")
                 self.put(f"c0, u = {lay((n,), self.of(['c16', 'c16', 'c8']))}, {lay((n,), 'u1')}")
-                places = [self.pick(max(n, 1)) - self.pick(2) * n for _ in range(min(n, 3))]
-                self.put(f"idx = np.array({places}, {self.of(['int', 'int', repr('i4')])})")
+                self.put(f"idx = {self.places(n)}")
                 self.put(f"b = data({(n,)}, 'f8', {self.pick(9)}) > 0")
                 unit = self.of("DDhs")
                 self.put(f"d = data(({n},), 'i8', {self.pick(8)}).astype('M8[{unit}]')")
                 self.put(f"e0 = data(({n},), 'i8', {self.pick(8)}).astype('m8[{unit}]')")
                 self.put(f"s0 = np.array(['b', 'a', 'cd'] * 3)[{self.pick(3)}:][:{n}]")
-                t = self.of(["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)"])
+                t = self.given_number()
                 self.put(f"n, t = {self.pick(4)}, {t}")
                 self.put(f"yield {ARGUMENTS}")
 
@@ -277,7 +273,4 @@ def program(rng: random.Random) -> Program:
     """A program of families of functions."""
     source = Families(rng, True).source()
     within = source[source.index("def program") : source.index("def history")]
-    if any(word in within for word in PRODUCTS):
-        for special in SPECIAL.values():
-            source = source.replace(f", {special}", "")
-    return Program(source, not any(word in within for word in INEXACT))
+    return judged(source, within, PRODUCTS, INEXACT)

@@ -112,6 +112,15 @@ class Program:
     exact: bool
 
 
+def judged(source: str, within: str, products: Sequence[str], inexact: Sequence[str]) -> Program:
+    """The program of a source: exact, if `within` has none of these words. products: words of what
+    multiplies and adds, for which data have no special numbers."""
+    if any(word in within for word in products):
+        for special in SPECIAL.values():
+            source = source.replace(f", {special}", "")
+    return Program(source, not any(word in within for word in inexact))
+
+
 @dataclass
 class Array:
     """A name or an expression: its extents as text, its class of numbers, and whether it may be
@@ -170,6 +179,24 @@ class Maker:
         self.depth -= 1
 
     # The data of calls
+
+    def sized_calls(self) -> Iterator[tuple[int, int, int, int]]:
+        """The number of each call of a history, and three extents, which change from time to
+        time; the first may be 0."""
+        for call in range(4):
+            if call in (0, 2) or self.once_in(3):
+                n, k, c = (self.of((1, 2, 3, 3, 5, 7)) for _ in range(3))
+                n = 0 if self.once_in(30) else n
+            yield call, n, k, c
+
+    def places(self, n: int) -> str:
+        """An expression for an array of places along an axis of n elements, from both ends."""
+        places = [self.pick(max(n, 1)) - self.pick(2) * n for _ in range(min(n, 3))]
+        return f"np.array({places}, {self.of(['int', 'int', repr('i4')])})"
+
+    def given_number(self) -> str:
+        """A number of Python's, or of NumPy's."""
+        return self.of(["0.5", "1.5", "-0.75", "3.0", "2", "np.float64(1.25)"])
 
     def dtype(self, number: str, wild: bool) -> str:
         """One of a class, or of any."""

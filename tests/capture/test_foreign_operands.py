@@ -7,6 +7,7 @@ import decimal
 import fractions
 import math
 import operator
+import warnings
 
 import numpy as np
 import pytest
@@ -192,6 +193,29 @@ class Holder:
 def test_array_likes_that_hold_what_is_computed(f, plain, monkeypatch):
     monkeypatch.setattr(config, "plain", plain)
     check(f, np.arange(4.0))
+
+
+class OfOldNumPy:
+    """What takes no `copy`, of which NumPy warns where it is asked for one."""
+
+    def __init__(self, x):
+        self.x = x
+
+    def __array__(self, dtype=None):
+        return self.x
+
+
+@pytest.mark.parametrize("lends", [False, True])
+def test_what_array_likes_are_asked_for_they_are_asked_for_once_numpy_runs(lends):
+    def f(x):
+        y = x + 1
+        masked = np.ma.masked_array(y) if lends else None  # keeps its memory: NumPy runs
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            z = np.array(OfOldNumPy(y), copy=True)
+        return z, z is y, [str(w.message) for w in told], masked is None
+
+    check(f, np.arange(3.0))
 
 
 def test_array_likes_among_the_arguments_once_numpy_runs():

@@ -118,7 +118,7 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
         if not kwargs and OPERANDS.issuperset(map(type, args)):
             return capture.new_plain(as_user(2)(real, *args))
         if any(map(_is_read, given)):
-            args, kwargs = read(args), read(kwargs)
+            args, kwargs = _read(capture, name, creates, args, kwargs)
         if (args and mentions(args)) or (kwargs and mentions(kwargs)):
             return capture.call(name, args, kwargs)
         return capture.new_plain(_called(real, args, kwargs))
@@ -133,15 +133,20 @@ def _without_stand_in(name: str, real: Callable, creates: bool, args: tuple, kwa
     if creates and not any(isinstance(a, list) for a in given):
         return capture.call(name, args, kwargs)
     if any(map(_is_read, given)):
-        # Of a dtype beside it come arguments of `__array__`.
-        if name == "array" or (creates and len(given) > 1):
-            let_read(capture, (args, kwargs))
-        else:
-            args, kwargs = read(args), read(kwargs)
+        args, kwargs = _read(capture, name, creates, args, kwargs)
         if mentions(args) or mentions(kwargs):
             return capture.call(name, args, kwargs)
     # Numbers and lists only: nothing to compile, and NumPy's own answer is at hand.
     return capture.fresh(_called(real, args, kwargs))
+
+
+def _read(capture: Any, name: str, creates: bool, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+    """Arguments with array-likes of the user's read, or as NumPy is to read them: of a dtype, or of
+    `copy`, come arguments of `__array__`."""
+    if name == "array" or (creates and len(args) + len(kwargs) > 1):
+        let_read(capture, (args, kwargs))
+        return args, kwargs
+    return read(args), read(kwargs)
 
 
 def _is_read(value: Any) -> bool:
