@@ -76,7 +76,7 @@ class Input:
 
 KEYS = "{}"  # in a path, and the piece of it: all keys of a dict
 SAME = object()  # the piece of a value that is to be this very one
-LISTED = object()  # of a list or a dict that is one of C
+LISTED = object()  # of a list, a dict or a set that is one of C
 
 
 class Entry:
@@ -180,7 +180,11 @@ class Entry:
             return self._list(r, path, x)
         if kind is str and path == _whole(path):
             self.texts.setdefault(x, path)
-        if (kind is list and self._is_listed(r, path, x)) or (kind is dict and not is_record):
+        if (
+            kind is set
+            or (kind is list and self._is_listed(r, path, x))
+            or (kind is dict and not is_record)
+        ):
             return self._list(r, path, x)
         if kind is tuple or named or kind is list:
             if kind is list:
@@ -257,7 +261,7 @@ class Entry:
             r.memory["list", "as tuples"] = {}
         return self._prefers_lists
 
-    def _list(self, r: Reader, path: tuple, x: list | dict) -> Items:
+    def _list(self, r: Reader, path: tuple, x: list | dict | set) -> Items:
         if path != _whole(path) or not given.KNOWN:
             raise Unfit(f"a value of type {type(x).__name__}")
         name = f"list_{len(self.lists)}"

@@ -1,10 +1,11 @@
-"""Lists and dicts that a region is given: C reads them when it begins, and gives the changes back
-at its end.
+"""Lists, dicts and sets that a region is given: C reads them when it begins, and gives the changes
+back at its end.
 
 The type of the items is that of an example; C looks at each item of each call. A *form* says it in
 letters: `i`, `f`, `b` an int, a float, a bool; `I`, `F`, `B` NumPy's; `u` and a representation, the
 letters of several kinds and a full stop: a number of any of these; `n` None; `?` what may be None;
-`s` text, `y` bytes; parentheses a tuple, brackets a list, braces a dict's key and value; `@`, the
+`s` text, `y` bytes; parentheses a tuple, brackets a list, braces a dict's key and value, or a set's
+key alone (`n`: of a set of nothing); `@`, the
 number of a class and its attributes in parentheses an object of a class of the user's; `a`, a
 letter of the dtype, the rank, extents and strides (a full stop where data tells) an array without
 gaps. A list or an object that several names or rows share is read once. What a region may have
@@ -35,6 +36,7 @@ from .values import (
     Arr,
     Conflict,
     Known,
+    Loose,
     Lst,
     Made,
     Num,
@@ -76,15 +78,15 @@ class Given:
 
 
 def type_of(r: Reader, some: Sequence[Any], path: tuple, name: str = "", depth: int = 0) -> Any:
-    """The type of lists, or of dicts, such as these, with what they were seen to be given. path: of
-    what the region is given; depth: of the containers there that these are. It is a Conflict where
-    C does not read such ones."""
+    """The type of lists, dicts or sets such as these, with what they were seen to be given. path:
+    of what the region is given; depth: of the containers there that these are. It is a Conflict
+    where C does not read such ones."""
     of: Any = None
     if type(some[0]) in _TEXTS:
         return Lst(name, _TEXTS[type(some[0])], frozenset((name or ANYWHERE,)), made=type(some[0]))
-    is_dict = type(some[0]) is dict
-    if is_dict:
-        entries = [entry for x in some for entry in x.items()]
+    made = type(some[0])
+    if made in (dict, set):
+        entries = [entry for x in some for entry in (x.items() if made is dict else zip(x))]
         of = _entry(r, entries, path, depth) if entries else None
     else:
         of = _of_examples(r, list(chain.from_iterable(some)), path, depth)
@@ -97,23 +99,24 @@ def type_of(r: Reader, some: Sequence[Any], path: tuple, name: str = "", depth: 
         if isinstance(of, Conflict):
             return of
     roots = frozenset((name or ANYWHERE,))
-    if is_dict:
-        return Table(name, of, roots, frozenset((site,)), dict)
+    if made in (dict, set):
+        return Table(name, of, roots, frozenset((site,)), made)
     return Lst(name, of, roots, frozenset((site,)))
 
 
 def _entry(r: Reader, entries: Sequence[tuple], path: tuple, depth: int) -> Any:
-    """The type of a dict's entries."""
-    key = _of_examples(r, [k for k, _ in entries], path, _DEEP)
-    value = _of_examples(r, [x for _, x in entries], path, depth)
-    for x in (key, value):
+    """The type of a dict's entries, or of a set's, which are keys alone."""
+    keys, *values = zip(*entries, strict=True)
+    key = _of_examples(r, keys, path, _DEEP)
+    of = [key, *[_of_examples(r, x, path, depth) for x in values]]
+    for x in of:
         if isinstance(x, Conflict):
             return x
     try:
         class_of_key(key)
     except Unreadable as e:
         return Conflict(str(e))
-    return Tup((HASH, key, value))
+    return Tup((HASH, *of))
 
 
 def _of_examples(r: Reader, values: Sequence[Any], path: tuple, depth: int) -> Any:
@@ -129,7 +132,7 @@ def _of_examples(r: Reader, values: Sequence[Any], path: tuple, depth: int) -> A
         return of if isinstance(of, Conflict) else Conflict("items that are lists or None")
     if kinds in ({str}, {bytes}):
         return type_of(r, values[:1], path)
-    if kinds in ({list}, {dict}):
+    if kinds in ({list}, {dict}, {set}):
         if depth == _DEEP:
             return Conflict("lists in lists in lists")
         return type_of(r, values, path, depth=depth + 1)
@@ -223,8 +226,9 @@ def form_of(r: Reader, x: Value) -> str | None:
     if isinstance(x, Lst) and x.made is list:
         inner = form_of(r, x.of)
         return None if inner is None else f"[{inner}]"
-    if isinstance(x, Table) and x.made is dict:
-        parts = [] if x.of is None else [form_of(r, y) for y in x.of.items[1:]]
+    if isinstance(x, Table) and x.made in (dict, set) and not isinstance(x, Loose):
+        nothing = ["n"] if x.made is set else []
+        parts = nothing if x.of is None else [form_of(r, y) for y in x.of.items[1:]]
         return None if None in parts else f"{{{''.join(map(str, parts))}}}"
     if isinstance(x, Tup) and x.made is tuple:
         parts = [form_of(r, y) for y in x.items]

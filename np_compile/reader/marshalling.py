@@ -1,5 +1,5 @@
-"""The C that reads the lists, dicts and objects that a region is given, and gives them back, by
-their forms (`given.py`)."""
+"""The C that reads the lists, dicts, sets and objects that a region is given, and gives them back,
+by their forms (`given.py`)."""
 
 from __future__ import annotations
 
@@ -28,6 +28,9 @@ _CALLS = {
     "PyDict_Copy": "void *, void *", "PyDict_Next": "int, void *, i64 *, void **, void **",
     "PyDict_GetItem": "void *, void *, void *",
     "PyDict_SetItem": "int, void *, void *, void *",
+    "PySet_New": "void *, void *", "PySet_Size": "i64, void *", "PySet_Clear": "int, void *",
+    "PySet_Add": "int, void *, void *", "PyObject_GetIter": "void *, void *",
+    "PyIter_Next": "void *, void *",
     "PyObject_CallFunctionObjArgs": "void *, void *, ...", "Py_IncRef": "void, void *",
     "Py_DecRef": "void, void *", "PyUnicode_GetLength": "i64, void *",
     "PyUnicode_AsUCS4": "void *, void *, void *, i64, int",
@@ -39,7 +42,7 @@ _CALLS = {
 }  # fmt: skip
 FUNCTIONS = tuple(_CALLS)
 OBJECTS = (
-    None, list, dict, tuple, int, float, bool, np.int64, np.float64, np.bool_, str, bytes,
+    None, list, dict, set, tuple, int, float, bool, np.int64, np.float64, np.bool_, str, bytes,
     copyreg.__newobj__,  # type: ignore[attr-defined]
 )  # fmt: skip
 
@@ -110,7 +113,7 @@ static const char *behind(const char *f) {{
 static i64 words_in(const char *f) {{
     i64 n = 0;
     switch (*f) {{
-    case 'n': return 0;
+    case 'n': case '}}': return 0;
     case 'u': return 2;
     case '?': return words_in(f + 1) + 1;
     case '(':
@@ -132,6 +135,10 @@ static i64 lists_in(const char *f, i64 at) {{
 /* The form of a dict's values, and the words before one in an entry. */
 static const char *values_in(const char *form) {{ return behind(form + 1); }}
 static i64 words_before(const char *form) {{ return 1 + words_in(form + 1); }}
+/* Whether a form is a set's: keys alone. */
+static int is_set(const char *form) {{
+    return *form == '{{' && form[1] != '}}' && *values_in(form) == '}}';
+}}
 static u64 hash_of(const char *f, const Word *w, u64 h) {{
     if (*f == '(') {{
         for (f++; *f != ')'; w += words_in(f), f = behind(f)) h = hash_of(f, w, h);
@@ -171,6 +178,7 @@ INLINE int read_number(Runtime *rt, char letter, int as_float, void *x, Word *w)
         return 1;
     }}
 }}
+static void *sure(void *x) {{ if (!x) __builtin_trap(); return x; }}
 static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int changes);
 static Buf *read_object(Runtime *rt, const char *form, void *x, Shared *s);
 static const int types[] = {{{_TYPE_NUMBERS}}}, sizes[] = {{{_ITEM_SIZES}}};
@@ -235,20 +243,35 @@ static int is_nan(const char *f, const Word *w) {{
     return (*f == 'f' || *f == 'F' || (*f == 'u' && f[1] == 'f')) && w->f != w->f;
 }}
 static Word *entry_of(Buf *b, i64 k) {{ return (Word *)((char *)b->data + k * b->dims[4]); }}
-static int read_entries(Runtime *rt, Buf *b, Shared *s) {{
-    const char *key = b->form + 1, *value = values_in(b->form);
-    i64 n = PyDict_Size(b->object), before = words_before(b->form), at = 0;
+/* The next entry, if it fits; value: 0 of a set. */
+static int read_entry(Runtime *rt, Buf *b, Shared *s, void *key, void *value) {{
+    const char *f = b->form + 1;
+    Word *entry = entry_of(b, b->dims[0]), *w = entry + 1;
+    if (!read_value(rt, f, key, &w, s) || is_nan(f, entry + 1)) return 0;
+    w = entry + words_before(b->form);
+    if (value && !read_value(rt, values_in(b->form), value, &w, s)) return 0;
+    entry->i = hash_of(f, entry + 1, 0) | 1;
+    entered(b, entry->i);
+    return 1;
+}}
+static int read_entries(Runtime *rt, Buf *b, Shared *s, i64 n) {{
+    i64 at = 0;
     void *k, *x;
     if (more_entries(b, n)) return 0;
-    while (PyDict_Next(b->object, &at, &k, &x)) {{
-        Word *entry = entry_of(b, b->dims[0]), *w = entry + 1;
-        if (b->dims[0] == n || !read_value(rt, key, k, &w, s) || is_nan(key, entry + 1)) return 0;
-        w = entry + before;
-        if (!read_value(rt, value, x, &w, s)) return 0;
-        entry->i = hash_of(key, entry + 1, 0) | 1;
-        entered(b, entry->i);
+    if (!is_set(b->form)) {{
+        while (PyDict_Next(b->object, &at, &k, &x))
+            if (b->dims[0] == n || !read_entry(rt, b, s, k, x)) return 0;
+        return 1;
     }}
-    return 1;
+    if (n && b->form[1] == 'n') return 0; /* a set of nothing */
+    void *all = sure(PyObject_GetIter(b->object));
+    int fits = 1;
+    while (fits && (k = PyIter_Next(all))) {{
+        fits = b->dims[0] < n && read_entry(rt, b, s, k, 0);
+        Py_DecRef(k);
+    }}
+    Py_DecRef(all);
+    return fits;
 }}
 /* Text is read once for each place where it is: it has no other names that show. */
 static Buf *read_text(Runtime *rt, const char *form, void *x) {{
@@ -266,8 +289,8 @@ static Buf *read_text(Runtime *rt, const char *form, void *x) {{
 }}
 static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int changes) {{
     if (*form == 's' || *form == 'y') return read_text(rt, form, x);
-    int is_dict = *form == '{{';
-    if (TYPE(x) != (is_dict ? PYTHON_dict : PYTHON_list)) return 0;
+    int is_dict = *form == '{{', of_keys = is_set(form);
+    if (TYPE(x) != (of_keys ? PYTHON_set : is_dict ? PYTHON_dict : PYTHON_list)) return 0;
     if (s->n) {{
         u64 at = found_at(s, x);
         if (s->objects[at]) {{
@@ -277,7 +300,8 @@ static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int cha
         }}
     }}
     const char *f = form + 1;
-    i64 n = is_dict ? PyDict_Size(x) : LENGTH(x), size = size_of(f), lists = 0;
+    i64 n = of_keys ? PySet_Size(x) : is_dict ? PyDict_Size(x) : LENGTH(x);
+    i64 size = size_of(f), lists = 0;
     int nothing = *f == ']' || *f == '}}', flat = is_flat(*f) && !is_dict;
     if (is_dict && !nothing) {{
         i64 before = words_before(form);
@@ -292,7 +316,7 @@ static Buf *read_list(Runtime *rt, const char *form, void *x, Shared *s, int cha
     b->form = form; b->object = x; b->changes = changes; b->refs = 2; /* one is the call's */
     Py_IncRef(x);
     if (s->may_change) add_list(s, x, b);
-    if (is_dict) return nothing || read_entries(rt, b, s) ? b : 0;
+    if (is_dict) return nothing || read_entries(rt, b, s, n) ? b : 0;
     for (i64 k = 0; k < n; k++) {{
         void *item = ITEM(x, k);
         Word got, *w = &got;
@@ -393,7 +417,6 @@ static int is_same(Runtime *rt, const char *f, void *x, const Word *w) {{
 }}
 static void *object_of(Runtime *rt, const char *form, Buf *b);
 static void *array_object(Runtime *rt, const char *f, const Word *w);
-static void *sure(void *x) {{ if (!x) __builtin_trap(); return x; }}
 static void *made_number(Runtime *rt, char letter, int as_float, const Word *w) {{
     void *x, *type, *y;
     switch (letter) {{
@@ -466,6 +489,18 @@ static void add_entries(Runtime *rt, Buf *b, i64 from, void *old) {{
         set_entry(rt, b, entry, x);
     }}
 }}
+/* As the function has put them in, so that they come in the order in which Python has them. */
+static void add_keys(Runtime *rt, Buf *b, i64 from) {{
+    for (i64 k = from; k < b->dims[0]; k++) {{
+        void *key = made_value(rt, b->form + 1, entry_of(b, k) + 1);
+        if (PySet_Add(b->object, key)) __builtin_trap();
+        Py_DecRef(key);
+    }}
+}}
+static void give_back_set(Runtime *rt, Buf *b) {{
+    if (b->changes == 2) PySet_Clear(b->object); /* keys are taken out all at once alone */
+    add_keys(rt, b, PySet_Size(b->object));
+}}
 static void give_back_dict(Runtime *rt, Buf *b) {{
     const char *f = values_in(b->form);
     i64 n = 0, at = 0;
@@ -490,8 +525,10 @@ static void *list_object(Runtime *rt, const char *form, Buf *b) {{
         b->object = sure(PyUnicode_FromKindAndData(4, b->data, b->dims[0]));
     }} else if (!b->object) {{
         b->form = form;
-        b->object = sure(*form == '{{' ? PyDict_New() : PyList_New(0));
+        b->object = sure(
+            is_set(form) ? PySet_New(0) : *form == '{{' ? PyDict_New() : PyList_New(0));
         if (form[1] == ']' || form[1] == '}}') {{ }}
+        else if (is_set(form)) add_keys(rt, b, 0);
         else if (*form == '{{') {{ together(b); add_entries(rt, b, 0, 0); }}
         else extend_object(rt, b, 0, b->dims[0]);
     }}
@@ -568,6 +605,7 @@ QUIET void give_back_lists(Runtime *rt) {{
     int held = ((int (*)(void))rt->api[0])();
     for (Buf *b = rt->first.next; b; b = b->next) {{
         if (!b->changes || b->form[1] == ']' || b->form[1] == '}}') continue;
+        if (is_set(b->form)) {{ give_back_set(rt, b); continue; }}
         if (*b->form == '{{') {{ give_back_dict(rt, b); continue; }}
         if (*b->form == '@') {{ give_back_object(rt, b, 0); continue; }}
         i64 n = b->dims[0], m = LENGTH(b->object);
