@@ -136,7 +136,10 @@ def _in_host_memory(self: ndarray, name: str) -> np.ndarray:
 def _array_interface(self: ndarray) -> dict:
     own = getattr(self, "_own", None)
     if own is not None:
-        return own.__array_interface__
+        found = own.__array_interface__
+        if own.dtype.names is not None and np.dtype(found["descr"]) != own.dtype:
+            raise AttributeError("__array_interface__: it takes gaps between fields for fields")
+        return found
     return _in_host_memory(self, "__array_interface__").__array_interface__
 
 

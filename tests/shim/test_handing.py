@@ -232,6 +232,15 @@ def test_structs_describe_numbers():
     assert np.asarray(shim.array(["a", "bc"])).tolist() == ["a", "bc"]
 
 
+def test_gaps_between_fields_are_no_fields():
+    whole = shim.zeros(3, [("id", "i4"), ("v", "f8"), ("name", "U5")])
+    aligned = shim.zeros(2, np.dtype([("a", "i1"), ("b", "f8")], align=True))
+    for a in (whole, whole[["id", "v"]], whole[["name"]], aligned):
+        read = np.asarray(a)
+        assert read.dtype == np.array(a).dtype == a.dtype
+        assert np.shares_memory(read, np.asarray(a))
+
+
 def test_wrapping_up_is_told_of_the_ufunc_and_the_arguments():
     class Wrapping:
         def __array__(self, dtype=None, copy=None):
