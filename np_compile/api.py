@@ -22,6 +22,7 @@ from .backends import lookup
 from .capture.arrays.tensors import on_shim, traced
 from .capture.arrays.transfers import copy
 from .capture.exchange.arguments import attributes, is_record
+from .capture.names.entrances import has_entrance
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
@@ -137,6 +138,8 @@ class Compiled(Made):
                 )
             if self._tensors:
                 return _within(capture, self, function, args, kwargs)
+            if has_entrance(function):  # C may have called it, and takes no stand-in
+                return function(*args, **kwargs)
             return capture.substitution.helper(function)(*args, **kwargs)
         if self._disable or config.disable or (self._tensors and (traced() or on_shim(args))):
             return self.__wrapped__(*args, **kwargs)

@@ -11,7 +11,7 @@ import torch
 from ._assigned import assigned
 from ._dtypes import NotSupported, Weak, torch_dtype
 from ._layout import checked_shape, fill_operand, filled, like_order, new_order
-from ._ndarray import as_array, is_of_batch, ndarray
+from ._ndarray import as_array, is_of_batch, ndarray, read_array
 from ._normalize import DType, Operand, Raw, Static, View, function
 from ._shapes import (
     copied,
@@ -54,8 +54,10 @@ def _given(value: Any, dtype: torch.dtype | None) -> tuple[ndarray, bool]:
     if isinstance(value, np.generic) and dtype is not None:
         return ndarray(as_array(value)._t), True
     kind = type(value)
-    if hasattr(kind, "__shim_array__") or type(getattr(kind, "__array__", None)) is FunctionType:
-        return as_array(value), False  # its array may have a gradient
+    if hasattr(kind, "__shim_array__"):
+        return as_array(value), False
+    if type(getattr(kind, "__array__", None)) is FunctionType:  # its own answers are not asked for
+        return read_array(value), False  # it may have a gradient
     given = np.array(value, dtype=None if dtype is None else _numpy(dtype))
     return as_array(given), True
 

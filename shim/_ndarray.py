@@ -623,9 +623,14 @@ def as_array(value: Any) -> ndarray:
     if hasattr(kind, "__array_ufunc__") or hasattr(kind, "__array_function__"):
         raise NotSupported(f"{kind.__name__} has its own answers to NumPy's functions")
     if hasattr(kind, "__array__") and not isinstance(value, (int, float, complex)):
-        found = value.__array__()
-        return as_array(found) if isinstance(found, (ndarray, np.generic)) else from_numpy(found)
+        return read_array(value)
     return from_numpy(np.array(value))
+
+
+def read_array(value: Any) -> ndarray:
+    """What the `__array__` of an object gives."""
+    found = value.__array__()
+    return as_array(found) if isinstance(found, (ndarray, np.generic)) else from_numpy(found)
 
 
 def _holds_arrays(values: Any) -> bool:

@@ -1702,7 +1702,7 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/capture/arrays/elements.py",
-        "        return real._w is not seg and id(real._np) in c.known",
+        "        return real._written_in is not seg and id(real._np) in c.known",
         "        return id(real._np) in c.known",
         "capture/test_elements.py",
     ),

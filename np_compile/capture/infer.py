@@ -81,7 +81,7 @@ def by_rule(seg: Segment, key: tuple, turn: int) -> Node | None:
     node.values = [
         v.of_layout(*layout, make) for v, layout in zip(like.values, layouts, strict=True)
     ]
-    values = [a._v for a in seg.values]
+    values = [a._as_value for a in seg.values]
     if any(overlaps_itself(values[i].shape, values[i].strides) for i in rule.writes):
         return None
     made = iter(node.values)
@@ -155,9 +155,9 @@ def infer(seg: Segment, key: tuple, ints_are_data: bool, grads: bool) -> Node:
     if library and not grads:
         return _special(node, Break("library", call.label))
     used = list(call.references())
-    values: dict[int, Value] = {i: seg.values[i]._v for i in used}
+    values: dict[int, Value] = {i: seg.values[i]._as_value for i in used}
     roots = {v.root for v in values.values()}
-    values |= {r: seg.values[r]._v for r in roots}
+    values |= {r: seg.values[r]._as_value for r in roots}
     metas = {i: v.meta for i, v in values.items()}
     before = {r: metas[r]._t._version for r in roots}
     numbers: dict[int, Any] = {}  # what stands for floats, by their places
@@ -251,7 +251,7 @@ def _is_cut(seg: Segment, v: Value) -> bool:
     """Whether elements are parts of those that own the memory, or several of them, or such as have
     a representation of their own in kernels: back ends write to whole elements."""
     while v.source is not None:
-        of = seg.values[v.source]._v
+        of = seg.values[v.source]._as_value
         if v.dtype != of.dtype and _part(v.dtype) != _part(of.dtype):
             return True
         v = of

@@ -126,7 +126,7 @@ def foreign(
         c.leave_device(why.text if why is not None else "arrays are handed to code outside")
     if any(a._sel is not None for a in stand_ins):
         masked.settle(c, [a for a in stand_ins if a._sel is not None])
-    if why is None and any(owner(a)._s is c.seg for a in stand_ins):
+    if why is None and any(owner(a)._in_segment is c.seg for a in stand_ins):
         why = Break("value", f"{getattr(function, '__name__', 'a function')} reads an array")
     if why is not None:
         c.cut(why)
@@ -171,7 +171,7 @@ class _Taken:
 
     def __init__(self, c: Capture, stand_ins: list[Array], given: Iterable[Any], held: list[Array]):
         """held: what arrays of objects that it gives may hold."""
-        self._c = c
+        self._in_capture = c
         self._given = set(map(id, given))  # no references, which `Loan` counts
         self._held = {id(_whole(a)): a for a in held}
         self._args = {id(_whole(a)): a for a in stand_ins} | self._held
@@ -194,20 +194,24 @@ class _Taken:
         if type(x) is Array:
             return x
         if not isinstance(x, np.ndarray):
-            return RandomSource(x) if isinstance(x, RANDOM_SOURCES) else self._c.fresh(x)
+            return RandomSource(x) if isinstance(x, RANDOM_SOURCES) else self._in_capture.fresh(x)
         for found in (self._args, self._new):
             if id(x) in found:
                 return found[id(x)]
         if id(x) in self._given:
             return x
-        shown = self._c.shown.get(x.__array_interface__["data"][0]) if self._c.shown else None
+        shown = (
+            self._in_capture.shown.get(x.__array_interface__["data"][0])
+            if self._in_capture.shown
+            else None
+        )
         if shown is not None and _is_all_of(x, _whole(shown)):
             return shown
         made = self._window(x, self._args)
         if made is None and not x.flags.owndata:
             made = self._window(x, self._new)
         if made is None:
-            made = self._c.fresh(x)
+            made = self._in_capture.fresh(x)
         if type(made) is Array:
             self._new[id(x)] = made
         return made
@@ -220,8 +224,8 @@ class _Taken:
                 continue
             (low, high), (first, last) = byte_bounds(_whole(owner(a))), byte_bounds(x)
             if low <= first and last <= high:
-                return self._c.window_of(x, a)
-            self._c.stay_plain("arrays share memory in part")
+                return self._in_capture.window_of(x, a)
+            self._in_capture.stay_plain("arrays share memory in part")
             return x
         return None
 

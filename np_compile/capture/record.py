@@ -231,7 +231,7 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
     sized = key
     if c.traces and has_traced(key):
         key = values(key)
-    if a._s is not seg:
+    if a._in_segment is not seg:
         if a._sel is not None:
             if sized is not key:
                 c.watch.sees(_SELECTED)
@@ -240,9 +240,9 @@ def getitem(c: Capture, a: Array, key: Any) -> Any:
             return c.plain_item(a, key)
         c.enter(a)
     marks = len(seg.floats), len(seg.ints)
-    piece = slices_piece(seg.ints, a._v.shape, key)
+    piece = slices_piece(seg.ints, a._as_value.shape, key)
     if piece is not None:
-        node = seg.node.next.get(("ndarray.__getitem__", a._i, piece))
+        node = seg.node.next.get(("ndarray.__getitem__", a._as_number, piece))
         if node is not None and not node.special:
             seg.node = node
             if c.traces:
@@ -299,9 +299,9 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
         return
     if kind is Array or kind is float:
         seg = c.seg
-        if a._s is not seg:
+        if a._in_segment is not seg:
             c.enter(a)
-        if kind is Array and value._s is not seg:
+        if kind is Array and value._in_segment is not seg:
             if value._sel is not None:
                 if sized[0] is not key:
                     c.watch.sees(_SELECTED)
@@ -309,10 +309,10 @@ def setitem(c: Capture, a: Array, key: Any, value: Any) -> None:
                 return
             c.enter(value)
         marks = len(seg.floats), len(seg.ints)
-        piece = slices_piece(seg.ints, a._v.shape, key)
+        piece = slices_piece(seg.ints, a._as_value.shape, key)
         if piece is not None:
-            what = value._i if kind is Array else FLOAT
-            node = seg.node.next.get(("ndarray.__setitem__", a._i, piece, what))
+            what = value._as_number if kind is Array else FLOAT
+            node = seg.node.next.get(("ndarray.__setitem__", a._as_number, piece, what))
             if node is not None and not node.special:
                 if kind is float:
                     seg.floats.append(value)
@@ -358,14 +358,14 @@ def enter(c: Capture, a: Array) -> None:
     seg = c.seg
     if c.plain:
         return
-    if a._c is not c:
+    if a._in_capture is not c:
         raise RuntimeError("an array of one compiled call was used in another one")
     if a._base is not None:
         name, args, kwargs, pick = a._via
         if a._by_size and c.traces:
             c.watch.sees("a view by sizes, which is used in two segments")
-        for base in bases(a, lambda b: b._s is seg):
-            if base._s is not seg:
+        for base in bases(a, lambda b: b._in_segment is seg):
+            if base._in_segment is not seg:
                 c.enter(base)
         c.admit(args)
         node = c.step(name, args, kwargs)
@@ -403,9 +403,9 @@ def enter(c: Capture, a: Array) -> None:
 
 
 def _bind(a: Array, seg: Segment, value: Any) -> None:
-    a._s = seg
-    a._i = value.index
-    a._v = value
+    a._in_segment = seg
+    a._as_number = value.index
+    a._as_value = value
 
 
 def load(c: Capture, a: Array) -> None:
@@ -428,7 +428,7 @@ def _mark_written(c: Capture, seg: Segment, node: Node) -> None:
     """Note that arrays are not yet what memory holds: a recorded call will write to them."""
     for i in node.mutates:
         root = seg.values[i]
-        root._w = seg
+        root._written_in = seg
         root._fast = None
         if c.device is not None:
             root._dirty = True
@@ -450,7 +450,7 @@ def admit(c: Capture, args: Any) -> Any:
         kind = type(v)
         new = v
         if kind is Array:
-            if v._s is not c.seg:
+            if v._in_segment is not c.seg:
                 c.enter(v)
         elif kind in _SIMPLE:
             continue
@@ -461,15 +461,15 @@ def admit(c: Capture, args: Any) -> Any:
                     break
         elif kind is np.ndarray:
             new = c.snapshot(v)
-            if new._s is not c.seg:
+            if new._in_segment is not c.seg:
                 c.enter(new)
         elif hasattr(type(v), "__dlpack__") and not isinstance(v, (np.ndarray, np.generic, type)):
             new = c.adopt_foreign(v)
-            if new._s is not c.seg:
+            if new._in_segment is not c.seg:
                 c.enter(new)
         elif kind is Flat:
             new = v.copy()
-            if new._s is not c.seg:
+            if new._in_segment is not c.seg:
                 c.enter(new)
         elif is_array_like(v):  # what its `__array__` calls would be recorded amid this call
             raise Unrecordable("an object that is read through __array__")
@@ -501,15 +501,15 @@ def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) 
     if name in INDEXING:
         a, index = args[0], args[1]
         mark = len(seg.ints)
-        piece = slices_piece(seg.ints, a._v.shape, index)
+        piece = slices_piece(seg.ints, a._as_value.shape, index)
         if piece is None:
             del seg.ints[mark:]
-            piece = encode_index(c, a._v.shape, index)
+            piece = encode_index(c, a._as_value.shape, index)
             if piece is None:
                 raise Unrecordable("an index for NumPy to judge")
         if len(args) == 2:
-            return (name, a._i, piece)
-        return (name, a._i, piece, encode(c, exact(args[2]), True))
+            return (name, a._as_number, piece)
+        return (name, a._as_number, piece, encode(c, exact(args[2]), True))
     if name in _STORING:
         args = tuple(map(exact, args))
     data = positions.data_flags(name)
@@ -517,7 +517,7 @@ def _key(c: Capture, name: str, args: tuple, kwargs: dict, ints_are_data: bool) 
     pieces: list[Any] = [name]
     for i, v in enumerate(args):
         if type(v) is Array:
-            pieces.append(v._i)
+            pieces.append(v._as_number)
         else:
             pieces.append(encode(c, v, data[i] if i < last else data[last]))
     if name == "power" and type(args[1]) in (int, float) and pieces[2] in (INT, FLOAT):
@@ -574,8 +574,8 @@ def _note(c: Capture, node: Node, name: str, args: tuple, kwargs: dict) -> None:
     seg = c.seg
 
     def of(x: Any) -> Any:
-        if type(x) is Array and x._s is seg:
-            return Reference(x._i)
+        if type(x) is Array and x._in_segment is seg:
+            return Reference(x._as_number)
         return None if isinstance(x, (np.ndarray, Array)) else x
 
     data = name not in c.options.static_ints
@@ -606,7 +606,7 @@ def shape_seen(c: Capture, a: Array, shape: tuple[int, ...]) -> tuple[Any, ...]:
     if id(a._np) in c.known and a._base is None:
         place = id(a._np)
         return shape_of(shape, lambda shapes: shapes.of_argument(place), "the shape", asked)
-    seg, number = a._s, a._i
+    seg, number = a._in_segment, a._as_number
     if seg is None:
         c.watch.sees("the shape of an array")
         return shape
@@ -689,6 +689,6 @@ def elements(c: Capture, a: Array, why: str) -> Iterator:
 
 def _elements(c: Capture, a: Array, values: np.ndarray, root: Array, why: str) -> Iterator:
     for i in range(len(values)):
-        if not c.closed and root._w is c.seg:  # it was written to, and that waits to run
+        if not c.closed and root._written_in is c.seg:  # it was written to, and that waits to run
             values = c.real(a, why)
         yield values[i]

@@ -76,7 +76,7 @@ def cut(c: Capture, reason: Break) -> None:
     c.seg = Segment(c.root)
     alive = live_roots(seg.values) if node.count else ()
     live = (*renewed, *alive)
-    if not live and not any(a._w is seg for a in seg.inputs):
+    if not live and not any(a._written_in is seg for a in seg.inputs):
         seg.values.clear()  # nothing of it can be seen any more
         seg.inputs.clear()
         return
@@ -167,15 +167,19 @@ def cut(c: Capture, reason: Break) -> None:
 def writes_outside(c: Capture, seg: Segment, roots: Iterable[int]) -> bool:
     """Whether what is written to, of these numbers, is there already and no array of the
     function's own."""
-    found = {a._i for a in seg.inputs}.intersection(roots)
-    return not found <= {a._i for a in _own_inputs(c, seg)}
+    found = {a._as_number for a in seg.inputs}.intersection(roots)
+    return not found <= {a._as_number for a in _own_inputs(c, seg)}
 
 
 def _renewed(c: Capture, seg: Segment) -> tuple[int, ...]:
     """Numbers of the function's own arrays that a segment writes to, and for which it makes new
     ones: autograd may have saved what they hold."""
     written = {root for step, _ in seg.node.calls() for root in step.mutates}
-    return tuple([a._i for a in _own_inputs(c, seg) if a._i in written]) if written else ()
+    return (
+        tuple([a._as_number for a in _own_inputs(c, seg) if a._as_number in written])
+        if written
+        else ()
+    )
 
 
 def _own_inputs(c: Capture, seg: Segment) -> list[Any]:
@@ -256,7 +260,7 @@ def _as_far_as_it_goes(c: Capture, seg: Segment, live: tuple) -> Exception | Non
     except Exception as e:
         error = e
     for i in live:
-        if i < len(made) and not seg.values[i]._v.meta._flip:
+        if i < len(made) and not seg.values[i]._as_value.meta._flip:
             seg.values[i]._t = made[i]
             c.notes_new(seg.values[i])
     return error
@@ -294,7 +298,7 @@ def _run_in_numpy(c: Capture, seg: Segment, live: tuple[int, ...], why: Decision
         c.watch.spoil(why.reason, for_now=True)
     values: list[Any] = [None] * len(seg.values)
     for a in seg.inputs:
-        values[a._i] = c.real(a, None)
+        values[a._as_number] = c.real(a, None)
     try:
         with shim.quiet(), np.errstate(all="ignore"):
             rerun(seg, values, live=live)

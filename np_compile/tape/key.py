@@ -104,9 +104,9 @@ def encode(capture: Any, value: Any, data: bool) -> Any:
     """
     kind = type(value)
     if kind is capture.array_type:
-        if value._s is not capture.seg:
+        if value._in_segment is not capture.seg:
             capture.enter(value)
-        return value._i
+        return value._as_number
     if value is None or kind is str:
         return value
     if kind is int:

@@ -232,6 +232,25 @@ def test_structs_describe_numbers():
     assert np.asarray(shim.array(["a", "bc"])).tolist() == ["a", "bc"]
 
 
+def test_arrays_of_objects_with_their_own_answers():
+    class Answering:
+        def __init__(self, values):
+            self.values = shim.array(values, float)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values.astype(dtype) if dtype else self.values
+
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return Answering(ufunc(*(shim.asarray(x) for x in inputs), **kwargs))
+
+    a = Answering([1.0, 4.0])
+    assert type(shim.asarray(a)) is type(shim.array(a)) is shim.ndarray
+    assert shim.asarray(a) is a.values
+    assert shim.array(a, "f4").dtype == "f4"
+    assert shim.sqrt(a).values.tolist() == [1.0, 2.0]
+    assert shim.add(a, 1).values.tolist() == [2.0, 5.0]
+
+
 def test_gaps_between_fields_are_no_fields():
     whole = shim.zeros(3, [("id", "i4"), ("v", "f8"), ("name", "U5")])
     aligned = shim.zeros(2, np.dtype([("a", "i1"), ("b", "f8")], align=True))

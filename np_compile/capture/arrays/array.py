@@ -3,11 +3,12 @@
 Its shape and dtype are known, its data are not. An operation on it adds a call to the tape; asking
 for its value (`float(x)`, `if x:`, `print(x)`) cuts the tape, and the compiled segment is run.
 
-Slots of a stand-in, all with class defaults so that making one costs little:
+Slots of a stand-in, all with class defaults so that making one costs little. Programs ask objects
+for attributes of theirs (`hasattr(x, "_v")`), and stand-ins come along, so none has a short name:
 
-    _c      the capture it belongs to
-    _s, _i  the segment in which it has the number _i
-    _v      its Value: shape, dtype, ... (None for an argument nobody has asked yet)
+    _in_capture              the capture it belongs to
+    _in_segment, _as_number  the segment in which it has this number
+    _as_value                its Value: shape, dtype, ... (None: an argument nobody has asked yet)
     _base   the stand-in it is a view of, and _via the call that made it: (name, args, kwargs, pick)
     _root   the stand-in that owns the memory (None: itself)
     _t      roots: the torch tensor with the data, once there is one; _flip: axes to read backwards
@@ -18,7 +19,7 @@ Slots of a stand-in, all with class defaults so that making one costs little:
     _host   of what lives on a device: the caller's NumPy array, or the view of it. Of roots
             _dirty: it is behind the device; _ahead: it may be ahead, as other code touched it
     _fast   roots: _np, while single elements may be read from it at once
-    _w      roots: the segment with a write to it that has not run yet
+    _written_in   roots: the segment with a write to it that has not run yet
     _sig    roots: the key under which it enters a segment
     _sel    what it is a selection of, see `masked`; it has no data and no number then
     _by_size   whether `_via` has numbers that were traced, see `traced`
@@ -44,6 +45,7 @@ from np_compile.tape.node import Break
 from np_compile.tape.tree import leaves, mapped
 
 from ..names.entrances import captured
+from ..names.origins import plain_of
 from .flags import Flags
 from .flat import Flat
 
@@ -51,7 +53,7 @@ _new = object.__new__
 
 
 def _read_in_numpy(a: Array, name: str) -> Any:
-    return getattr(a._c.memory(a, f"ndarray.{name} runs in NumPy"), name)
+    return getattr(a._in_capture.memory(a, f"ndarray.{name} runs in NumPy"), name)
 
 
 def _of_memory(name: str) -> property:
@@ -72,10 +74,10 @@ class Array:
     _host: Any = None
     _dirty = False
     _ahead = False
-    _w: Any = None
-    _s: Any = None
-    _i = -1
-    _v: Any = None
+    _written_in: Any = None
+    _in_segment: Any = None
+    _as_number = -1
+    _as_value: Any = None
     _sig: Any = None
     _scalar = False
     _readonly = False
@@ -94,7 +96,7 @@ class Array:
         return _new(cls)
 
     def __init__(self, capture: Any, a: Any = None):
-        self._c = capture
+        self._in_capture = capture
         if a is not None:
             self._np = a
 
@@ -105,32 +107,32 @@ class Array:
         return self.dtype.type if self._is_scalar() else np.ndarray
 
     def _is_scalar(self) -> bool:
-        v = self._v
+        v = self._as_value
         return v.scalar if v is not None else self._scalar
 
     @property
     def shape(self) -> tuple[int, ...]:
-        c = self._c
+        c = self._in_capture
         return c.shape_seen(self, self._extents()) if c.traces else self._extents()
 
     @shape.setter
     def shape(self, value: Any) -> None:
-        self._c.change_in_place(self, "reshape", value)
+        self._in_capture.change_in_place(self, "reshape", value)
 
     def _extents(self) -> tuple[int, ...]:
         """Its shape, which the user's code does not see."""
-        v = self._v
+        v = self._as_value
         if v is not None:
             return v.shape
         if self._sel is not None:
-            self._c.settle(self)
+            self._in_capture.settle(self)
         if self._np is None and self._t is not None:
             return tuple(self._t.shape)
         return self._known().shape
 
     @property
     def dtype(self) -> np.dtype:
-        v = self._v
+        v = self._as_value
         if v is not None:
             return v.dtype
         if self._sel is not None:
@@ -141,15 +143,15 @@ class Array:
 
     @dtype.setter
     def dtype(self, value: Any) -> None:
-        self._c.change_in_place(self, "ndarray.view", value)
+        self._in_capture.change_in_place(self, "ndarray.view", value)
 
     def _known(self) -> Any:
         """The NumPy array on the memory; on a device it is made anew for a view of plain mode."""
-        return self._c.real(self, "a view of plain mode") if self._np is None else self._np
+        return self._in_capture.real(self, "a view of plain mode") if self._np is None else self._np
 
     @property
     def ndim(self) -> int:
-        v = self._v
+        v = self._as_value
         if v is not None:
             return v.ndim
         return 1 + self._sel.trailing if self._sel is not None else len(self._extents())
@@ -171,11 +173,11 @@ class Array:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        if self._c.traces:
-            self._c.watch.sees("the strides of an array")
-        if self._v is None and self._np is not None:
+        if self._in_capture.traces:
+            self._in_capture.watch.sees("the strides of an array")
+        if self._as_value is None and self._np is not None:
             return self._np.strides
-        return self._c.meta(self).strides
+        return self._in_capture.meta(self).strides
 
     @property
     def flags(self) -> Any:
@@ -183,42 +185,42 @@ class Array:
 
     def setflags(self, write: Any = None, align: Any = None, uic: Any = None) -> None:
         """As in NumPy, on the array itself."""
-        self._c.set_flags(self, write, align, uic)
+        self._in_capture.set_flags(self, write, align, uic)
 
     @property
     def T(self) -> Any:
-        return self._c.call("ndarray.transpose", (self,), {})
+        return self._in_capture.call("ndarray.transpose", (self,), {})
 
     @property
     def mT(self) -> Any:
-        return self._c.call("ndarray.mT", (self,), {})
+        return self._in_capture.call("ndarray.mT", (self,), {})
 
     @property
     def real(self) -> Any:
-        return self._c.call("real", (self,), {})
+        return self._in_capture.call("real", (self,), {})
 
     @real.setter
     def real(self, value: Any) -> None:
         self._refuse_scalar("real")
-        self._c.call("real", (self,), {})[...] = self._as_part(value)
+        self._in_capture.call("real", (self,), {})[...] = self._as_part(value)
 
     @property
     def imag(self) -> Any:
-        return self._c.call("imag", (self,), {})
+        return self._in_capture.call("imag", (self,), {})
 
     @imag.setter
     def imag(self, value: Any) -> None:
         self._refuse_scalar("imag")
         if self.dtype.kind != "c":
             raise TypeError("array does not have imaginary part to set")
-        self._c.call("imag", (self,), {})[...] = self._as_part(value)
+        self._in_capture.call("imag", (self,), {})[...] = self._as_part(value)
 
     def _refuse_scalar(self, part: str) -> None:
         if self._is_scalar():
             raise AttributeError(f"attribute '{part}' of 'numpy.generic' objects is not writable")
 
     def _as_part(self, value: Any) -> Any:
-        return as_part(value, self.dtype, lambda x: self._c.call("asarray", (x,), {}))
+        return as_part(value, self.dtype, lambda x: self._in_capture.call("asarray", (x,), {}))
 
     @property
     def base(self) -> Any:
@@ -231,15 +233,15 @@ class Array:
             above = None  # what a program made; nobody has its tensor
         if of is not self and not (_is_given(of) and type(above) is np.ndarray):
             return of
-        known = self._c.known.get(id(above))
+        known = self._in_capture.known.get(id(above))
         return above if known is None else known[1]
 
     data, ctypes, device = map(_of_memory, ("data", "ctypes", "device"))
 
     def __len__(self) -> int:
         shape = self._extents()
-        if self._c.traces and shape:
-            self._c.length_seen(self, shape)
+        if self._in_capture.traces and shape:
+            self._in_capture.length_seen(self, shape)
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"object of type 'numpy.{self.__class__.__name__}' has no len()")
@@ -254,7 +256,7 @@ class Array:
         if kind is int or (kind is tuple and key and type(key[-1]) is int):
             real = self._fast
             if real is None:
-                real = self._c.settled(self, key)
+                real = self._in_capture.settled(self, key)
             if real is not None and (kind is int or Array not in map(type, key)):
                 try:
                     r = real[key]
@@ -262,20 +264,20 @@ class Array:
                     r = real
                 if type(r) is not np.ndarray:
                     return r
-                if kind is int and self._c.plain and r is not real:
-                    return self._c.plain_view(self, key, r)
-        if self._c.plain:
-            return self._c.plain_item(self, key)
-        return self._c.getitem(self, key)
+                if kind is int and self._in_capture.plain and r is not real:
+                    return self._in_capture.plain_view(self, key, r)
+        if self._in_capture.plain:
+            return self._in_capture.plain_item(self, key)
+        return self._in_capture.getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        c = self._c
+        c = self._in_capture
         kind = type(key)
         if (kind is int or (kind is tuple and key and type(key[-1]) is int)) and (
             type(value) is not Array
         ):
             root = owner(self)
-            if root._s is not c.seg:  # no recorded call waits to read it
+            if root._in_segment is not c.seg:  # no recorded call waits to read it
                 real = self._fast
                 if real is None:
                     real = c.settled(self)
@@ -293,16 +295,20 @@ class Array:
 
     def __iter__(self) -> Iterator:
         shape = self._extents()
-        if self._c.traces and shape:
-            self._c.length_seen(self, shape)
+        if self._in_capture.traces and shape:
+            self._in_capture.length_seen(self, shape)
         if not shape:
             if self._is_scalar():
                 raise TypeError(f"'numpy.{self.__class__.__name__}' object is not iterable")
             raise TypeError("iteration over a 0-d array")
-        if len(shape) == 1 and self._c.immediate and not self._c.are_recorded(self, shape[0]):
-            return self._c.elements(self, "iterates over the elements of an array")
+        if (
+            len(shape) == 1
+            and self._in_capture.immediate
+            and not self._in_capture.are_recorded(self, shape[0])
+        ):
+            return self._in_capture.elements(self, "iterates over the elements of an array")
         frame = sys._getframe(1)
-        return self._c.rows(self, (frame.f_code, frame.f_lasti))
+        return self._in_capture.rows(self, (frame.f_code, frame.f_lasti))
 
     def __contains__(self, value: Any) -> bool:
         found = self == value
@@ -312,39 +318,41 @@ class Array:
     # -- where Python needs the value -------------------------------------------------------
 
     def __bool__(self) -> bool:
-        return self._c.decided(self, bool, "branches on an array's value")
+        return self._in_capture.decided(self, bool, "branches on an array's value")
 
     def __float__(self) -> float:
-        return float(self._c.real(self, "float() of an array"))
+        return float(self._in_capture.real(self, "float() of an array"))
 
     def __int__(self) -> int:
-        return self._c.decided(self, int, "int() of an array")
+        return self._in_capture.decided(self, int, "int() of an array")
 
     def __trunc__(self) -> int:
-        return trunc(self._c.real(self, "math.trunc() of an array"))
+        return trunc(self._in_capture.real(self, "math.trunc() of an array"))
 
     def __complex__(self) -> complex:
-        return complex(self._c.real(self, "complex() of an array"))
+        return complex(self._in_capture.real(self, "complex() of an array"))
 
     def __index__(self) -> int:
-        return self._c.decided(self, operator.index, "an array's value as an index or a size")
+        return self._in_capture.decided(
+            self, operator.index, "an array's value as an index or a size"
+        )
 
     @property
     def flat(self) -> Any:
-        if self._c.differentiates():
+        if self._in_capture.differentiates():
             return Flat(self)
-        return self._c.memory(self, "ndarray.flat runs in NumPy").flat
+        return self._in_capture.memory(self, "ndarray.flat runs in NumPy").flat
 
     @flat.setter
     def flat(self, value: Any) -> None:
-        if self._c.differentiates():
+        if self._in_capture.differentiates():
             Flat(self)[:] = value
             return
-        real = self._c.reals(value)
-        self._c.memory(self, "ndarray.flat runs in NumPy").flat = real
+        real = self._in_capture.reals(value)
+        self._in_capture.memory(self, "ndarray.flat runs in NumPy").flat = real
 
     def __bytes__(self) -> bytes:
-        return bytes(self._c.real(self, "reads an array's memory"))
+        return bytes(self._in_capture.real(self, "reads an array's memory"))
 
     def __buffer__(self, flags: int) -> memoryview:  # from Python 3.12 on
         return self._read_by_c().__buffer__(flags)
@@ -352,74 +360,76 @@ class Array:
     def _read_by_c(self) -> Any:
         """What C code gets the buffer of; see `runtime.buffers`."""
         try:
-            found = self._c.memory(self, "reads an array's memory")
+            found = self._in_capture.memory(self, "reads an array's memory")
         except BaseException as e:
-            self._c.unheard = e  # NumPy drops it, and asks for `__array__`
+            self._in_capture.unheard = e  # NumPy drops it, and asks for `__array__`
             raise
         _note_shown(self, found)
         return found
 
     def resize(self, *shape: Any, refcheck: bool = True) -> None:
         """As in NumPy, in place."""
-        self._c.resize(self, shape, refcheck)
+        self._in_capture.resize(self, shape, refcheck)
 
     def item(self, *args: Any) -> Any:
         """As in NumPy; the value is needed."""
-        return self._c.real(self, "item() needs the value of an array").item(*args)
+        return self._in_capture.real(self, "item() needs the value of an array").item(*args)
 
     def tolist(self) -> Any:
         """As in NumPy; the values are needed."""
-        return self._c.real(self, "tolist() needs the values of an array").tolist()
+        return self._in_capture.real(self, "tolist() needs the values of an array").tolist()
 
     def tobytes(self, order: Any = "C") -> bytes:
         """As in NumPy; the values are needed."""
-        return self._c.real(self, "tobytes() needs the values of an array").tobytes(order)
+        return self._in_capture.real(self, "tobytes() needs the values of an array").tobytes(order)
 
     def __repr__(self) -> str:
-        return repr(self._c.real(self, "shows an array as text"))
+        return repr(self._in_capture.real(self, "shows an array as text"))
 
     def __str__(self) -> str:
-        return str(self._c.real(self, "shows an array as text"))
+        return str(self._in_capture.real(self, "shows an array as text"))
 
     def __format__(self, spec: str) -> str:
-        return format(self._c.real(self, "shows an array as text"), spec)
+        return format(self._in_capture.real(self, "shows an array as text"), spec)
 
     def __hash__(self) -> int:
         if self._is_scalar():
-            return hash(self._c.real(self, "hash() of a NumPy scalar"))
+            return hash(self._in_capture.real(self, "hash() of a NumPy scalar"))
         raise TypeError("unhashable type: 'numpy.ndarray'")
 
     def __round__(self, ndigits: int | None = None) -> Any:
         if ndigits is None or not self._is_scalar():
-            return round(self._c.real(self, "round() to a Python int"), ndigits)
-        return self._c.call("round", (self, ndigits), {})
+            return round(self._in_capture.real(self, "round() to a Python int"), ndigits)
+        return self._in_capture.call("round", (self, ndigits), {})
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self._c.real(self, "pickles an array").__reduce_ex__(protocol)
+        return self._in_capture.real(self, "pickles an array").__reduce_ex__(protocol)
 
     def __copy__(self) -> Any:
-        return self._c.call("ndarray.copy", (self, "K"), {})
+        return self._in_capture.call("ndarray.copy", (self, "K"), {})
 
     def __deepcopy__(self, memo: dict) -> Any:
-        return self._c.call("ndarray.copy", (self, "K"), {})
+        return self._in_capture.call("ndarray.copy", (self, "K"), {})
 
     # -- protocols --------------------------------------------------------------------------
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        unheard, self._c.unheard = self._c.unheard, None
+        unheard, self._in_capture.unheard = self._in_capture.unheard, None
         if unheard is not None:
             raise unheard
-        a = np.asarray(self._c.memory(self, "code outside the function reads an array", False))
+        a = np.asarray(
+            self._in_capture.memory(self, "code outside the function reads an array", False)
+        )
         _note_shown(self, a)
         if dtype is not None and a.dtype != dtype:
             return a.__array__(dtype, copy=copy)
         return a.copy() if copy else a
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        return self._c.real_ufunc(ufunc, method, inputs, kwargs)
+        return self._in_capture.real_ufunc(ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        return self._c.real_function(function, args, kwargs)
+        return self._in_capture.real_function(function, args, kwargs)
 
     @classmethod
     def __torch_function__(
@@ -443,7 +453,7 @@ class Array:
         return capture.foreign(function, args, kwargs or {}, _MEETS_TENSOR)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        return self._c.substitution.module(np)
+        return self._in_capture.substitution.module(np)
 
     @property
     def __array_interface__(self) -> dict:
@@ -451,19 +461,21 @@ class Array:
         code = sys._getframe(1).f_code
         if "__array_interface__" not in (*code.co_names, *code.co_consts):  # or by `hasattr`
             raise AttributeError("__array_interface__")
-        a = self._shown = np.asarray(self._c.memory(self, "another library reads an array", False))
+        a = self._shown = np.asarray(
+            self._in_capture.memory(self, "another library reads an array", False)
+        )
         return a.__array_interface__
 
     def __conform__(self, protocol: Any) -> Any:  # by which sqlite3 asks, before it looks for bytes
-        return self._c.real(self, "another library reads an array")
+        return self._in_capture.real(self, "another library reads an array")
 
     def __dlpack__(self, **kwargs: Any) -> Any:
-        c, why = self._c, "another library reads an array"
+        c, why = self._in_capture, "another library reads an array"
         of_tensor = c.tensors or c.device is not None or self._is_scalar()
         return (c.tensor if of_tensor else c.memory)(self, why).__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._c.tensor(self, "another library reads an array").__dlpack_device__()
+        return self._in_capture.tensor(self, "another library reads an array").__dlpack_device__()
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(
@@ -485,10 +497,10 @@ _MEETS_TENSOR = Break(
 def recorded(capture: Any, seg: Any, value: Any) -> Array:
     """The stand-in of a value that a call in the segment gives."""
     r = _new(Array)
-    r._c = capture
-    r._s = seg
-    r._i = value.index
-    r._v = value
+    r._in_capture = capture
+    r._in_segment = seg
+    r._as_number = value.index
+    r._as_value = value
     seg.values.append(r)
     return r
 
@@ -496,7 +508,7 @@ def recorded(capture: Any, seg: Any, value: Any) -> Array:
 def placed(seg: Any, value: Any) -> Array:
     """A stand-in of a value of a segment, which no capture knows of."""
     r = _new(Array)
-    r._s, r._i, r._v = seg, value.index, value
+    r._in_segment, r._as_number, r._as_value = seg, value.index, value
     return r
 
 
@@ -508,7 +520,7 @@ def elements(a: Array) -> int:
 def _note_shown(a: Array, memory: Any) -> None:
     """Note that code outside reads an array, and what it reads."""
     if isinstance(memory, np.ndarray):
-        a._c.shown[memory.__array_interface__["data"][0]] = a
+        a._in_capture.shown[memory.__array_interface__["data"][0]] = a
 
 
 def bases(a: Array, is_there: Callable[[Array], bool]) -> list[Array]:
@@ -529,7 +541,7 @@ def owner(a: Array) -> Array:
 def _is_given(a: Array) -> bool:
     """Whether it stands for an array of the caller's, by reference."""
     real = a._np if a._np is not None else a._host
-    known = None if real is None else a._c.known.get(id(real))
+    known = None if real is None else a._in_capture.known.get(id(real))
     return known is not None and known[1] is a
 
 
@@ -566,7 +578,7 @@ _READ_OTHERWISE = Array, torch.Tensor, int, float, complex, str, bytes
 def is_array_like(value: Any) -> bool:
     """Whether it is an object of the user's that NumPy reads through `__array__` alone."""
     kind = type(value)
-    reads = getattr(kind, "__array__", None)
+    reads = _reading(kind)
     if not isinstance(reads, types.FunctionType) or isinstance(value, _READ_OTHERWISE):
         return False
     # NumPy asks one that has these for more.
@@ -578,8 +590,13 @@ def let_read(capture: Any, x: Any) -> None:
     way: how often it calls `__array__`, and with what, depends on the function."""
     for v in leaves(x):
         if is_array_like(v):
-            capture.substitution.entrances.add(type(v).__array__)
+            capture.substitution.entrances.add(_reading(type(v)))
 
 
 def _of_array_like(value: Any) -> Any:
-    return captured(type(value).__array__)(value) if is_array_like(value) else value
+    return captured(_reading(type(value)))(value) if is_array_like(value) else value
+
+
+def _reading(kind: type) -> Any:
+    """The `__array__` of a class, also where it is compiled by itself."""
+    return plain_of(getattr(kind, "__array__", None))

@@ -61,9 +61,9 @@ def value_of(c: Capture, a: Array) -> Any:
     """The value of what is computed of elements of arguments alone, in the present segment; None
     for anything else."""
     seg = c.seg
-    if a._s is not seg or c.plain or not a._is_scalar():
+    if a._in_segment is not seg or c.plain or not a._is_scalar():
         return None
-    needed = {a._i}
+    needed = {a._as_number}
     nodes: list[Node] = []
     for node in reversed(seg.node.path()):
         if needed.isdisjoint([v.index for v in node.values]):
@@ -86,7 +86,7 @@ def value_of(c: Capture, a: Array) -> Any:
             if call.name == _ITEM and value.source is None:
                 _note(c, seg.values[next(call.references())], args)
             values[value.index] = numpy_function(call.name)(*args, **kwargs)
-    return values[a._i]
+    return values[a._as_number]
 
 
 def _is_simple(c: Capture, node: Node) -> bool:
@@ -97,7 +97,7 @@ def _is_simple(c: Capture, node: Node) -> bool:
         return False
     if call is None:
         real = seg.values[value.index]
-        return real._w is not seg and id(real._np) in c.known
+        return real._written_in is not seg and id(real._np) in c.known
     if value.source is not None:
         return True
     if not value.scalar:

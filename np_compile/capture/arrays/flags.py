@@ -16,9 +16,11 @@ class Flags:
 
     def _now(self) -> Any:
         a = self._array
-        if a._np is not None and (a._v is None or a._c.plain or id(a._np) in a._c.known):
+        if a._np is not None and (
+            a._as_value is None or a._in_capture.plain or id(a._np) in a._in_capture.known
+        ):
             return a._np.flags
-        return a._c.meta(a).flags
+        return a._in_capture.meta(a).flags
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._now(), name)

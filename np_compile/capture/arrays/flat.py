@@ -50,8 +50,8 @@ class Flat:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         base = self.base
-        places = np.arange(base.size)[base._c.reals(key)]
+        places = np.arange(base.size)[base._in_capture.reals(key)]
         spots = np.unravel_index(places.reshape(-1), base.shape)
         if getattr(value, "ndim", 0) or isinstance(value, (list, tuple)):
-            value = base._c.call("resize", (value, places.size), {})  # as often as needed
+            value = base._in_capture.call("resize", (value, places.size), {})  # as often as needed
         base[spots] = value

@@ -68,7 +68,7 @@ def _referring(c: Capture, a: Array) -> Iterator[dict[str, Any]]:
     """The attributes of the stand-ins that refer to one: those of its views are among them."""
     for holder in gc.get_referrers(a):
         state = holder.__dict__ if type(holder) is Array else holder
-        if type(state) is dict and state.get("_c") is c:
+        if type(state) is dict and state.get("_in_capture") is c:
             yield state
 
 
@@ -78,8 +78,8 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
         c.watch.spoil("a shape or dtype is set in place")
     old = Array(c)
     old.__dict__.update(a.__dict__)
-    if a._s is c.seg:
-        c.seg.values[a._i] = old
+    if a._in_segment is c.seg:
+        c.seg.values[a._as_number] = old
         c.seg.inputs = [old if v is a else v for v in c.seg.inputs]
     view = c.call(name, (old, value), {})
     if type(view) is not Array:
@@ -107,8 +107,8 @@ def change_in_place(c: Capture, a: Array, name: str, value: Any) -> None:
     a.__dict__.clear()
     a.__dict__.update(state)
     a._reformed = True
-    if a._s is c.seg:
-        c.seg.values[a._i] = a
+    if a._in_segment is c.seg:
+        c.seg.values[a._as_number] = a
 
 
 def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
@@ -123,7 +123,7 @@ def resize(c: Capture, a: Array, shape: tuple, refcheck: bool) -> None:
         real, refcheck = real.copy(order="K"), False
     real.resize(*shape, refcheck=refcheck)
     a.__dict__.clear()
-    a._c = c
+    a._in_capture = c
     a._np = real
 
 
@@ -147,5 +147,5 @@ def change_callers(c: Capture) -> None:
             a._host = array
         elif c.device is None:
             a.__dict__.clear()
-            a._c = c
+            a._in_capture = c
             a._np = array

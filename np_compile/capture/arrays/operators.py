@@ -93,12 +93,14 @@ def _with_foreign(a: Array, name: str, other: Any) -> Any:
         return NotImplemented if method is None else method(real, other)
 
     if not (has_reflected and isinstance(other, np.ndarray)):  # a subclass is asked first
-        result = a._c.foreign(answer, (a, other), {}, why)
+        result = a._in_capture.foreign(answer, (a, other), {}, why)
         if result is not NotImplemented or (name in _COMPARISONS and not has_reflected):
             return result
     if name.startswith("__r") and reflected is None:
-        return a._c.foreign(_python_operator(name.replace("__r", "__", 1)), (other, a), {}, why)
-    return a._c.foreign(_python_operator(name), (a, other), {}, why)
+        return a._in_capture.foreign(
+            _python_operator(name.replace("__r", "__", 1)), (other, a), {}, why
+        )
+    return a._in_capture.foreign(_python_operator(name), (a, other), {}, why)
 
 
 def _python_operator(name: str) -> Callable:
@@ -121,7 +123,7 @@ def _is_pythons(a: Array, name: str, other: Any) -> bool:
     """Whether Python computes an operator of `other` and `a` by itself, by `other`'s method of this
     name: a float64 scalar is a float, with which complex numbers are done, and those of classes
     derived from float, of which NumPy's is none."""
-    if isinstance(other, np.generic) or not a._is_scalar() or a._c.tensors:
+    if isinstance(other, np.generic) or not a._is_scalar() or a._in_capture.tensors:
         return False
     kind = type(other)
     number: type = float if isinstance(other, float) else complex
@@ -134,7 +136,7 @@ def _is_pythons(a: Array, name: str, other: Any) -> bool:
 
 
 def _in_python(a: Array, name: str, other: Any) -> Any:
-    value = a._c.real(a, "a number of Python's and a scalar that is one, too").item()
+    value = a._in_capture.real(a, "a number of Python's and a scalar that is one, too").item()
     return getattr(other, name)(value)
 
 
@@ -150,7 +152,7 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
 
     def plainly(self: Array, other: Any) -> Any:
         """In plain mode: NumPy computes it, on arrays and numbers."""
-        c = self._c
+        c = self._in_capture
         kind = type(other)
         is_operand = kind is Array or (kind in OPERANDS and not (by_python and kind is complex))
         if c.closed or not is_operand:
@@ -173,12 +175,12 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
                 return NotImplemented  # Python repeats the sequence
             if repeats or _is_foreign(other):
                 return _with_foreign(self, name, other)
-        return self._c.call(row, (other, self) if reverse else (self, other), {})
+        return self._in_capture.call(row, (other, self) if reverse else (self, other), {})
 
     def method(self: Array, other: Any) -> Any:
-        c = self._c
+        c = self._in_capture
         seg = c.seg
-        if self._s is not seg:
+        if self._in_segment is not seg:
             if c.is_plain():
                 return plainly(self, other)
             if self._sel is not None:
@@ -186,19 +188,23 @@ def binary(row: str, reverse: bool = False, name: str | None = None) -> Callable
             c.enter(self)
         kind = type(other)
         if kind is Array:
-            if other._s is not seg:
+            if other._in_segment is not seg:
                 if other._sel is not None:
                     return otherwise(self, other)
                 c.enter(other)
-            key = (row, other._i, self._i) if reverse else (row, self._i, other._i)
+            key = (
+                (row, other._as_number, self._as_number)
+                if reverse
+                else (row, self._as_number, other._as_number)
+            )
             node = seg.node.next.get(key)
         elif kind is float:
-            key = (row, FLOAT, self._i) if reverse else (row, self._i, FLOAT)
+            key = (row, FLOAT, self._as_number) if reverse else (row, self._as_number, FLOAT)
             node = seg.node.next.get(key)
             if node is not None and not node.special:
                 seg.floats.append(other)
         elif kind is int and _INT64_MIN <= other <= _INT64_MAX:
-            key = (row, INT, self._i) if reverse else (row, self._i, INT)
+            key = (row, INT, self._as_number) if reverse else (row, self._as_number, INT)
             node = seg.node.next.get(key)
             if node is not None and not node.special:
                 seg.ints.append(other)
@@ -222,11 +228,11 @@ def _inplace(name: str, row: str) -> Callable:
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if row == "matmul":  # which refuses a vector
-            return self._c.call("ndarray.__imatmul__", (self, other), {})
+            return self._in_capture.call("ndarray.__imatmul__", (self, other), {})
         function = simple_power(self.dtype.kind, other) if row == "power" else None
         if function is not None:
-            return self._c.call(function, (self, self), {})
-        return self._c.call(row, (self, other, self), {})  # the third is `out`
+            return self._in_capture.call(function, (self, self), {})
+        return self._in_capture.call(row, (self, other, self), {})  # the third is `out`
 
     return method
 
@@ -243,25 +249,25 @@ def _power(name: str, reverse: bool) -> Callable:
         if _is_foreign(other):
             return _with_foreign(self, name, other)
         if reverse:
-            return self._c.call("power", (other, self), {})
+            return self._in_capture.call("power", (other, self), {})
         function = None if self._is_scalar() else simple_power(self.dtype.kind, other)
         if function is not None:
-            return self._c.call(function, (self,), {})
-        return self._c.call("power", (self, other), {})
+            return self._in_capture.call(function, (self,), {})
+        return self._in_capture.call("power", (self, other), {})
 
     return method
 
 
 def _unary(row: str) -> Callable:
     def method(self: Array) -> Any:
-        return self._c.call(row, (self,), {})
+        return self._in_capture.call(row, (self,), {})
 
     return method
 
 
 def _method(row: str) -> Callable:
     def method(self: Array, *args: Any, **kwargs: Any) -> Any:
-        return self._c.call(row, (self, *args), kwargs)
+        return self._in_capture.call(row, (self, *args), kwargs)
 
     return method
 
@@ -278,8 +284,8 @@ def _plain_binary(name: str, row: str, reverse: bool) -> Callable:
         if of_arrays and self._is_scalar() and not isinstance(other, np.ndarray):
             why = Break("numpy", "@ of scalars raises")
             args = (other, self) if reverse else (self, other)
-            return self._c.foreign(_python_operator(forward), args, {}, why)
-        return self._c.call(row, (other, self) if reverse else (self, other), {})
+            return self._in_capture.foreign(_python_operator(forward), args, {}, why)
+        return self._in_capture.call(row, (other, self) if reverse else (self, other), {})
 
     return method
 

@@ -34,7 +34,7 @@ def settled(c: Capture, a: Array, key: Any = None) -> np.ndarray | None:
     if not c.immediate or (key is None and c.seg.node.guesses):
         return None  # what is written is not to be written again, should a guess be wrong
     root = owner(a)
-    if root._w is c.seg or (root._t is None and root._np is None) or a._is_scalar():
+    if root._written_in is c.seg or (root._t is None and root._np is None) or a._is_scalar():
         return None
     if key is not None and is_element(key, a.ndim) and are_recorded(c, a, 1):
         return None
@@ -59,7 +59,7 @@ def noted(c: Capture, a: Array) -> np.ndarray | None:
     watch = c.watch
     if watch is None or watch.spoiled or id(a._np) not in c.known or a._base is not None:
         return None
-    return a._np if a._w is not c.seg and watch.reads_all(a._np) else None
+    return a._np if a._written_in is not c.seg and watch.reads_all(a._np) else None
 
 
 def real(c: Capture, a: Array, why: Any) -> Any:
@@ -97,7 +97,7 @@ def _wait_for(c: Capture, a: Array, why: Any) -> None:
     if a._sel is not None:
         c.settle(a)
     root = owner(a)
-    if root._w is c.seg or (root._t is None and root._np is None and root._host is None):
+    if root._written_in is c.seg or (root._t is None and root._np is None and root._host is None):
         c.cut(why if type(why) is Break else Break("value", str(why)))
 
 
@@ -168,7 +168,7 @@ def memory(c: Capture, a: Array, why: str, writes: bool = True) -> Any:
     """
     c.leave_device(why)
     root = owner(a)
-    if root._s is c.seg:
+    if root._in_segment is c.seg:
         c.cut(Break("value", why))
     if root._t is not None and root._t.requires_grad and torch.is_grad_enabled():
         raise gradient_lost(why)
@@ -209,9 +209,9 @@ def meta(c: Capture, a: Array) -> shim.ndarray:
     """The shim array without data that has the layout of a stand-in."""
     if a._sel is not None:
         c.settle(a)
-    if a._v is None:
+    if a._as_value is None:
         c.enter(a)
-    return a._v.meta
+    return a._as_value.meta
 
 
 def has_data(c: Capture, a: Array) -> bool:
@@ -219,7 +219,9 @@ def has_data(c: Capture, a: Array) -> bool:
     if a._sel is not None:
         return c.has_data(a._sel.full(c.seg)) and c.has_data(a._sel.mask.array(c.seg))
     root = owner(a)
-    return not (root._t is None and root._np is None and root._host is None) or (root._s is c.seg)
+    return not (root._t is None and root._np is None and root._host is None) or (
+        root._in_segment is c.seg
+    )
 
 
 def to_caller(c: Capture, a: Array) -> Any:

@@ -161,7 +161,7 @@ class Exchange:
         if isinstance(x, torch.Tensor):
             return self.capture.adopt(x) if self.capture.tensors else x
         if kind is self.capture.array_type:
-            if kind is Array and x._c is not self.capture:
+            if kind is Array and x._in_capture is not self.capture:
                 self.is_within = True
             return x
         found = self.copies.get(id(x))

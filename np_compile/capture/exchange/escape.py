@@ -78,7 +78,11 @@ class _Search:
             noted = False
             for child in _children(holder):
                 if type(child) is Array:
-                    if child._c is self.capture and not noted and self.capture.has_data(child):
+                    if (
+                        child._in_capture is self.capture
+                        and not noted
+                        and self.capture.has_data(child)
+                    ):
                         self.holders.append(holder)
                         noted = True
                     continue
@@ -119,7 +123,7 @@ class _Search:
         while waiting:
             holder = waiting.pop()
             for child in _children(holder):
-                if type(child) is Array and child._c is self.capture:
+                if type(child) is Array and child._in_capture is self.capture:
                     self._settle(child)
             if isinstance(holder, _IMMUTABLE):
                 waiting.extend(self._make_again(holder))
@@ -143,7 +147,9 @@ class _Search:
         value = self.real[id(a)] = capture.to_caller(a)
         self.arrays.append(a)
         known = a.__dict__
-        kept: dict[str, Any] = {k: known[k] for k in ("_c", "_v", "_scalar") if k in known}
+        kept: dict[str, Any] = {
+            k: known[k] for k in ("_in_capture", "_as_value", "_scalar") if k in known
+        }
         known.clear()
         known.update(kept)
         setattr(a, "_t" if capture.tensors else "_np", value)
@@ -308,7 +314,7 @@ def _stand_ins(capture: Any) -> list[Array]:
     for holder in gc.get_referrers(capture):
         if type(holder) is Array:
             found.append(holder)
-        elif type(holder) is dict and holder.get("_c") is capture:
+        elif type(holder) is dict and holder.get("_in_capture") is capture:
             dictionaries.append(holder)
     if dictionaries:
         found += [a for a in gc.get_referrers(*dictionaries) if type(a) is Array]

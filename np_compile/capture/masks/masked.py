@@ -73,7 +73,7 @@ class Held:
         self._seg = seg
         self._node = seg.node
         self._array = weakref.ref(array)  # as a temporary array it is not kept alive at a cut
-        self._index = array._i
+        self._index = array._as_number
         self._copy = copy
 
     def array(self, seg: Segment | None) -> Array:
@@ -82,7 +82,7 @@ class Held:
         seg: the present segment, None after the last one.
         """
         a = self._array()
-        if a is None or seg is None or seg is not self._seg or a._i != self._index:
+        if a is None or seg is None or seg is not self._seg or a._as_number != self._index:
             return self._copy
         return self._copy if _written(seg, a, self._node) else a
 
@@ -90,9 +90,9 @@ class Held:
 def _written(seg: Segment, a: Array, since: Any) -> bool:
     """Whether a call recorded after the node `since` writes to the memory of an array."""
     root = owner(a)
-    if root._w is not seg:
+    if root._written_in is not seg:
         return False
-    number = a._v.root
+    number = a._as_value.root
     node = seg.node
     while node is not since:
         if number in node.mutates:
@@ -205,11 +205,11 @@ def _is_mask(capture: Any, key: Array, mask: Held) -> bool:
     m = mask.array(seg)
     if m is key:
         return True
-    if key._sel is not None or m._s is not seg:
+    if key._sel is not None or m._in_segment is not seg:
         return False
-    if key._s is not seg:
+    if key._in_segment is not seg:
         capture.enter(key)
-    return key._extents() == m._extents() and Formulas(seg).same(key._i, m._i)
+    return key._extents() == m._extents() and Formulas(seg).same(key._as_number, m._as_number)
 
 
 def _stored(capture: Any, a: Array, mask: Array, values: Selection) -> bool:
@@ -346,7 +346,7 @@ def _same_mask(capture: Any, one: Held, other: Held) -> bool:
     """Whether two masks are alike."""
     seg = capture.seg
     a = one.array(seg)
-    return a is other.array(seg) or (a._s is seg and _is_mask(capture, a, other))
+    return a is other.array(seg) or (a._in_segment is seg and _is_mask(capture, a, other))
 
 
 def _common(capture: Any, operands: list[Any]) -> Selection | None:
@@ -422,7 +422,7 @@ def settle(capture: Any, selections: Iterable[Array]) -> None:
     pairs = [(s.full(seg), s.mask.array(seg)) for s in [a._sel for a in selections]]
     for a in selections:
         a._sel = None  # the copies that it holds are not needed any more
-    if any(owner(v)._s is seg for pair in pairs for v in pair):
+    if any(owner(v)._in_segment is seg for pair in pairs for v in pair):
         capture.cut(_DATA)
     for a, (full, mask) in zip(selections, pairs, strict=True):
         if _on_tensors(capture):

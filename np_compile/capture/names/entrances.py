@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from .. import state
+from .origins import is_compiled, plain_of
 
 _lock = threading.Lock()
 _PARTS = ("fget", "fset", "fdel", "func", "__func__")  # of properties, class methods, and the like
@@ -127,6 +128,11 @@ def own_code(f: types.FunctionType) -> types.CodeType:
     return f.__code__ if entrance is None else entrance.own
 
 
+def has_entrance(f: types.FunctionType) -> bool:
+    """Whether a call of it leads through an entrance now."""
+    return _entrance(f) is not None
+
+
 def captured(f: types.FunctionType) -> Callable:
     """What gives what a function gives, stand-ins too, which C could not take from it."""
     entrance = _entrance(f)
@@ -185,11 +191,13 @@ class Entrances:
         if kind in self._classes:
             return
         self._classes.add(kind)
-        for member in list(vars(kind).values()):
+        for name, member in list(vars(kind).items()):
             if type(member) is CACHED:
                 self.caching.add(kind)
             for f in _functions(member):
                 self.add(f)
+            if name in _FOR_C and is_compiled(member):
+                self.add(plain_of(member))
 
     def open(self) -> None:
         """Lead through the entrances until `close`."""

@@ -93,7 +93,7 @@ class _Recording(Standing):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         for a in args:
             if type(a) is Array:
-                return a._c.call(self._name, args, kwargs)
+                return a._in_capture.call(self._name, args, kwargs)
         real = self.__np_compile_real__
         return _without_stand_in(self._name, real, self._creates, args, kwargs)
 
@@ -205,13 +205,13 @@ class RecordingUfunc(Standing):
                 if type(x) is Array and self._operator is not None:
                     return self._operator(x, args[1])
             elif n == 1 and type(x) is Array:  # the hot path of a function of one array
-                c = x._c
+                c = x._in_capture
                 seg = c.seg
-                if x._s is not seg:
+                if x._in_segment is not seg:
                     if x._sel is not None or c.is_plain():
                         return c.call(self._name, args, kwargs)
                     c.enter(x)
-                node = seg.node.next.get((self._name, x._i))
+                node = seg.node.next.get((self._name, x._as_number))
                 if node is not None and not node.special and node.value is not None:
                     seg.node = node
                     if c.elements_read:
@@ -220,7 +220,7 @@ class RecordingUfunc(Standing):
                 return c.call(self._name, args, kwargs)
         for a in args:
             if type(a) is Array:
-                return a._c.call(self._name, args, kwargs)
+                return a._in_capture.call(self._name, args, kwargs)
         return _without_stand_in(self._name, self.__np_compile_real__, False, args, kwargs)
 
 

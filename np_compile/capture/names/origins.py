@@ -62,6 +62,11 @@ def is_compiled(value: Any) -> bool:
     return getattr(value, "__np_compile_captured__", None) is not None and not value._tensors
 
 
+def plain_of(value: Any) -> Any:
+    """The function that is compiled, of one of `compile`; anything else as it is."""
+    return value.__np_compile_captured__ if is_compiled(value) else value
+
+
 def is_in_c(value: Any) -> bool:
     """Whether it is a function written in C, or by Cython."""
     return isinstance(value, types.BuiltinFunctionType) or type(value).__name__ in (

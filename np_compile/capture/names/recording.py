@@ -121,7 +121,7 @@ def _type_of(*args: Any, **kwargs: Any) -> Any:
 
 def _length(x: Any) -> Any:
     """`len(x)` of a stand-in; in a call that may be kept for many sizes it is traced."""
-    if type(x) is Array and x._c.traces and x.ndim:
+    if type(x) is Array and x._in_capture.traces and x.ndim:
         return x.shape[0]
     return len(x)
 
@@ -131,7 +131,9 @@ def _memory_of(real: type) -> Callable:
 
     def call(*args: Any, **kwargs: Any) -> Any:
         why = "reads an array's memory"
-        return real(*(a._c.memory(a, why) if type(a) is Array else a for a in args), **kwargs)
+        return real(
+            *(a._in_capture.memory(a, why) if type(a) is Array else a for a in args), **kwargs
+        )
 
     return call
 
@@ -145,7 +147,7 @@ def _extreme(name: str) -> Callable:
         if len(args) < 2 or kwargs or not all(type(a) is Array and a._is_scalar() for a in args):
             return real(*args, **kwargs)
         best = args[0]
-        capture = best._c
+        capture = best._in_capture
         if (capture.fullgraph is False and capture.plain) or any(
             a.dtype != best.dtype for a in args
         ):
@@ -198,9 +200,9 @@ def _to_torch(real: Callable, copies: bool) -> Callable:
         if type(data) is not Array:
             return real(data, *args, **kwargs)
         why = Break("foreign", f"torch.{real.__name__} takes an array over to torch")
-        t = data._c.tensor(data, why)
+        t = data._in_capture.tensor(data, why)
         if not copies:
-            data._c.lent.append(data)
+            data._in_capture.lent.append(data)
         if real.__name__ == "from_numpy":
             return t
         if not copies:
