@@ -131,8 +131,8 @@ class Threaded:
         )
         if not self.on_device:
             return function, [
-                f"if ({self.where}) {{", *self.before, f"{context} c = {{{values}}};",
-                "static i64 pace[2];",
+                f"if (__builtin_expect({self.where}, 0)) {{", *self.before,
+                f"{context} c = {{{values}}};", "static i64 pace[2];",
                 f"const i64 ended = over_all(rt, loop_{self.number}, &c, {self.n}, pace);",
                 "if (__builtin_expect(ended != 0, 0)) return ended;", *self.behind,
                 "} else {", *self.in_place(inner), "}",
@@ -199,7 +199,7 @@ def shared(r: Reader, target: Arr, dims: Sequence[Num] | None = None) -> Iterato
     one = Iteration(counter, lines[-2], each, 1, line, False)
     place = line, number, [*lines[:-3], head, *lines[-2:]], extent
     long = f"{_count(dims)} >= {_LONG}"
-    where = f"rt->device || {long}" if n >= _LONG else f"!rt->device && {long}"
+    where = f"rt->device || {long}" if n >= _LONG else f"{long} && !rt->device && rt->threads != 1"
     r.lines.append(
         Threaded(*place, [], [], [f"{{{target.span}}}"], [], one, True, where, n >= _LONG)
     )
