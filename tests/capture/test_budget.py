@@ -461,6 +461,23 @@ def test_calls_that_are_timed_both_ways_are_apart(clock):
     assert b.pause[0] > clock.monotonic_ns() + 2 * 10**6
 
 
+@pytest.mark.usefixtures("background")
+@pytest.mark.parametrize(
+    ("seconds", "beyond", "rests"),
+    [(2e-3, 0.0, True), (8e-3, 1e-3, True), (8e-3, 1e-5, False), (0.1, 1e-3, False)],
+)
+def test_a_pause_comes_after_calls_that_took_a_good_part_longer_for_nothing(
+    seconds, beyond, rests, clock
+):
+    b = Budget(asked=False)
+    b.begins()
+    b.idle, b._took = True, seconds - beyond
+    clock.passes(seconds)
+    b.ended()
+    assert (b.pause[0] > 0) is rests
+    assert b.pause[0] < clock.monotonic_ns() + 6 * 10**7  # a new attempt is not put off for long
+
+
 def tried(clock, seconds, inner=0.0):
     """A call that spends all its time on what is new, a part of it in another one."""
     b, start = Budget(asked=False), clock.now

@@ -173,8 +173,9 @@ class Budget:
             self.reads = False
         self.cold = self._missing() > 0
         spent = time.perf_counter() - self.start
-        if self.idle and spent < _IDLE:
-            self._rests(max((spent - self._took) / _SHARE, _IDLE), self._jobs(), 1)
+        beyond = 2 * (spent - self._took)  # as much again is lost around it, and in caches
+        if self.idle and (spent < _IDLE or beyond > _SHARE * spent):
+            self._rests(min(max(beyond / _SHARE, _IDLE), _PAUSE), self._jobs(), 1)
 
     def may_wait(self) -> bool:
         """Whether what is new may wait for a later call."""
