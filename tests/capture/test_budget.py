@@ -414,12 +414,13 @@ def asked_of_c():
     """A function of which C knows calls, and has no more time; an argument; its account."""
     assert available()
     fast = np_compile.compile(lambda x: x + 1)
-    x, budget = data(5), fast._options.budget
     for _ in range(4):
-        fast(x)
+        fast(data(5))
     wait_for_workers()  # a job that ends is the pause's end
+    budget = fast._options.budget
     spent(budget, 1e9)
-    return fast, x, budget
+    # Of a dtype that it has not met: a call that is kept by now does not rest.
+    return fast, data(5, dtype=np.float32), budget
 
 
 @pytest.mark.usefixtures("background")
