@@ -25,7 +25,7 @@ import torch
 
 import np_compile
 from np_compile.backends import lookup
-from np_compile.kernels.build import beside
+from np_compile.kernels.build import beside, toolchain
 from np_compile.made import Made
 
 RTOL = {"e": 2e-3, "f": 1e-6, "d": 1e-12, "F": 1e-6, "D": 1e-12}
@@ -44,6 +44,13 @@ def first(values: Iterable[Any], *kept: Any) -> list[Any]:
 def examples(count: int) -> int:
     """How many examples hypothesis tries: where `CI` is set, as few as show each kind."""
     return max(count // 3, 6) if os.environ.get("CI") else count
+
+
+def less_optimized() -> tuple:
+    """The table of the compiler's flags, for two thirds of the time that it takes."""
+    (level, *where), *others = toolchain.FLAGS
+    assert level == "-O3"
+    return (("-O1", *where), *others)
 
 
 class Counting:
