@@ -505,9 +505,9 @@ def _library() -> _Library | None:
     """What makes calls; None where the C compiler fails."""
     try:
         return _Library(_making().result().get()[0])
-    except CompileFailed as e:
-        e.warn("calls of loops go by Python, since the C compiler failed")
-    except (NoCompiler, AttributeError) as e:  # or a name has gone
+    except (CompileFailed, NoCompiler, AttributeError) as e:  # or a name has gone
+        if isinstance(e, CompileFailed):
+            e.warn("calls of loops go by Python, since the C compiler failed")
         if config.shows("loops"):
             log.failed("calls of loops go by Python", e, sys.stderr)
     return None

@@ -1,7 +1,8 @@
 """Kept calls in which much time is spent: programs for many sizes give way to those for one.
 
 These are made beside the program, and stay where they are faster: a loop that knows its extent may
-be unrolled, and steps whose memory is known may run in bands.
+be unrolled, and steps whose memory is known may run in bands. With gradients a call of several
+programs gets them where its sizes come again: those can be one call.
 """
 
 from __future__ import annotations

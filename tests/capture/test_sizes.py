@@ -386,6 +386,18 @@ def test_gradients_of_many_sizes_under_vmap_and_twice():
             one.sum().backward()
 
 
+def test_hooks_on_what_is_saved_see_nothing_of_a_trace():
+    places = set()
+    fast = np_compile.compile(np_compile.wrap_numpy(classifier))
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: places.add(t.device.type) or t, lambda t: t
+    ):
+        for n in (9, 14, 20):
+            gradients(fast, n)
+    assert places == {"cpu"}
+    assert compiles(fast) == 2
+
+
 def test_an_index_out_of_bounds_with_a_gradient_of_many_sizes():
     def f(table, i):
         return (table[i] ** 2).sum()

@@ -105,13 +105,14 @@ def test_a_compiler_that_fails(tmp_path: Path) -> None:
     done = run(tmp_path, CC=cc)
     assert (done.returncode, done.stdout) == (0, "right\n"), done.stderr
     # Two functions with two shapes each; no call repeats a warning.
-    assert done.stderr.count("RuntimeWarning") == 4, done.stderr
+    assert done.stderr.count("the back end 'native' failed") == 4, done.stderr
+    assert done.stderr.count("calls go by Python, since the C compiler failed") == 1
     assert f"Command: {cc} -O3" in done.stderr
     assert "internal error: no such instruction" in done.stderr
     sources = [line.split()[1] for line in done.stderr.splitlines() if "  Source:" in line]
-    assert len(sources) == 4
-    for source in sources:
-        assert "kernel_0" in Path(source).read_text() or "npc_run" in Path(source).read_text()
+    assert len(sources) == len({*sources}) == done.stderr.count("RuntimeWarning")
+    texts = [Path(source).read_text() for source in sources]
+    assert sum("kernel_0" in text or "npc_run" in text for text in texts) >= 4
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs shell scripts")

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from np_compile.lowering.extents import _view_strides
 from np_compile.lowering.sized import SizedRecorder, evaluate
 from np_compile.lowering.symint import SizeNode, size_of, symint
 from np_compile.size import Facts, Real, Size, evaluated
@@ -204,3 +205,10 @@ def test_symbols_that_are_equal_become_one():
     assert (b * c + b % 3).renamed(facts.merged()) == a * a + a % 3
     assert SizeNode(a).number() == 5
     assert facts.fixed() == {"n0"}
+
+
+def test_axes_with_a_gap_between_them_are_not_one():
+    n = Facts().symbol("n0", 4)
+    assert _view_strides([n, 3], [3, 1], [3 * n]) == [1]
+    assert _view_strides([n, 3], [5, 1], [3 * n]) is None
+    assert _view_strides([n, 6], [8, 1], [n, 2, 3]) == [8, 3, 1]
