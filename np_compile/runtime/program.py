@@ -282,7 +282,9 @@ def joined(
     `sequence`. None where they cannot be."""
     from np_compile.backends.chain import Step, chain
 
-    if any(p.backend_name != "native" or p.written or p.general for p, *_ in steps):
+    if any(p.backend_name != "native" or p.written or p.sizes for p, *_ in steps):
+        return None
+    if any(p.general and p.grad for p, *_ in steps):  # their halves are for many sizes
         return None
     parts = [
         Step(p.compiled, len(p.live), sources, floats, ints, p._device)
