@@ -123,9 +123,20 @@ def found_in(r: Reader, x: Value, text: Value) -> Value:
             test = " || ".join(tests)
             return Num(f"({test})" if tests else "0", "bool", ("bool",), low=0, high=1)
     text = in_parts(r, text)
-    if (text.made is str and is_char(c)) or (text.made is bytes and isinstance(c, Num)):
+    if text.made is str and is_char(c):
         return contains(r, text, c)
+    if text.made is bytes:
+        return contains(r, text, _byte(r, c))
     raise Unreadable("a text in another one")
+
+
+def _byte(r: Reader, x: Value) -> Num:
+    """An integer that is looked for in bytes, where it is one of a byte: Python raises otherwise."""
+    if not isinstance(x, Num) or not x.is_int:
+        raise Unreadable("what is no integer, in bytes")
+    if x.low < 0 or x.high > _BYTE.high:
+        r.fails_if(f"(u64){x.text} > {_BYTE.high}", "an integer that is no byte", ValueError)
+    return x
 
 
 def joined(r: Reader, a: Value, b: Value) -> Value:
@@ -211,7 +222,9 @@ def text_method(r: Reader, a: Lst, name: str, args: list[Value]) -> Value:
     """A method of a text whose parts are asked for."""
     if len(args) == 1 and name in ("count", "index"):
         c = char(args[0]) or args[0]
-        if is_char(c) if a.made is str else isinstance(c, Num):
+        if a.made is bytes:
+            c = _byte(r, c)
+        if a.made is bytes or is_char(c):
             return list_method(r, Lst(a.buf, a.of, a.roots), name, [c], {})
     raise Unreadable(f"the method {name!r} of a {a.made.__name__}")
 
