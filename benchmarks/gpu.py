@@ -280,6 +280,7 @@ def measure(name: str, contenders: list[str], rounds: int) -> dict[str, Any]:
     if found.bytes:
         row["floor"] = floor(found.bytes, rounds)
     for contender in contenders:
+        torch._dynamo.reset()  # it counts the compiles of all wrapped functions together
         try:
             times = event_times(CONTENDERS[contender](found), rounds, contender in QUEUED)
             row[contender], row[f"{contender} host"], row[f"{contender} whole"] = times

@@ -134,13 +134,15 @@ NUMBERS = """
 Fraction(1, 2)|Fraction(3)|Decimal('0.5')|Decimal(2)|Color.BLUE|Celsius(1.5)|True|2**70
 -(2**63)|np.longdouble(0.5)|np.float16(2)|np.array(2)|np.array([1.5])|np.datetime64('2020-01-02')
 np.timedelta64(2, 'D')|timedelta(1)|np.str_('2')|Place()|'2'|None|b'a'|Holder([1.0])|Meters(2)
-np.bool_(True)|1e400|complex(1, 2)|torch.tensor(2.0, device='cpu')|np.ma.masked|Counted(2.0)|np.uint64(3)|[2]|(1,)
+np.bool_(True)|1e400|complex(1, 2)|torch.tensor(2.0, device='cpu')|np.ma.masked|Counted(2.0)
+np.uint64(3)|[2]|(1,)
 """.replace("\n", "|").strip("|").split("|")  # fmt: skip
 MANY = """
 x.tolist()|tuple(x)|range(len(x))|array.array('d', x.tolist())|memoryview(x.copy())|list(x)
 Holder(x)|Counted(x)|x.view(Tagged)|x.astype(object)|x.astype('U4')|x.astype(np.longdouble)
 x.astype('>f8')|np.ma.array(x, mask=x > 1)|[Fraction(k, 3) for k, e in enumerate(x)]
-torch.arange(len(x), device='cpu')|x.astype('i8').astype('M8[D]')|x.astype('i8').astype('m8[s]')|(e for e in x)
+torch.arange(len(x), device='cpu')|x.astype('i8').astype('M8[D]')
+x.astype('i8').astype('m8[s]')|(e for e in x)
 iter(x)|{1: 2}|np.array([(2.5, 1)] * len(x), dtype=[('a', 'f8'), ('b', 'i4')])
 deque(x.tolist())|np.float32(x)|x.copy()|x.view(np.recarray)|x.T|x[None, :]|x[:, None]
 np.array(x, ndmin=3)|bytes(3)

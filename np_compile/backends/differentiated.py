@@ -31,14 +31,15 @@ _aten = torch.ops.aten
 
 
 def differentiated(
-    graph: fx.GraphModule, example_inputs: Sequence[torch.Tensor], notes: Sequence[str]
-) -> tuple[fx.GraphModule, list[int]] | None:
+    graph: fx.GraphModule, example_inputs: Sequence[torch.Tensor], place: torch.device,
+    notes: Sequence[str],
+) -> tuple[fx.GraphModule, list[int]] | None:  # fmt: skip
     """The graph that takes inputs (`primals_1`, ...) and gradients of results (`tangents_1`, ...),
     and gives the results and a gradient of each input, or None; with the numbers of the results
-    that have a gradient; None where none has one. graph: only makes new arrays. notes: what nodes
-    hand on of their `meta`. Errors: Written.
+    that have a gradient; None where none has one. graph: only makes new arrays. place: where they
+    lie. notes: what nodes hand on of their `meta`. Errors: Written.
     """
-    recorder = _Recorder(notes)
+    recorder = _Recorder(notes, place=place)
     inputs = []
     for k, (node, like) in enumerate(zip(placeholders(graph.graph), example_inputs, strict=True)):
         made = recorder.input(like.detach(), node.meta.get("parameters", False), f"primals_{k + 1}")
@@ -47,11 +48,12 @@ def differentiated(
 
 
 def differentiated_for_sizes(
-    graph: fx.GraphModule, facts: Facts, asked: Sequence[bool], notes: Sequence[str]
-) -> tuple[fx.GraphModule, list[int]] | None:
+    graph: fx.GraphModule, facts: Facts, asked: Sequence[bool], place: torch.device,
+    notes: Sequence[str],
+) -> tuple[fx.GraphModule, list[int]] | None:  # fmt: skip
     """The same of a graph for many sizes, see `lowering.general.GeneralGraph`. asked: of which of
     its first inputs gradients are. Its integers, the last inputs, stay inputs."""
-    recorder = _SizedGradients(notes, facts=facts)
+    recorder = _SizedGradients(notes, facts=facts, place=place)
     inputs = []
     for k, node in enumerate(placeholders(graph.graph)):
         value = node.meta["val"]

@@ -223,10 +223,10 @@ class _Differentiable(Differentiated):
         self._renewed = {name for n, name in names.items() if n in renewed}
         alone = only_makes_arrays(graph.graph)
         asked = [t.requires_grad for t in example_inputs]
-        if alone and device.type == "cpu":
+        if alone:
             count = len(results_of(graph.graph))
             try:
-                found = differentiated(graph, example_inputs, LINES)
+                found = differentiated(graph, example_inputs, device, LINES)
             except (Written, RuntimeError):  # the meta device has no way; or there is none, which
                 pass  # torch says then
             else:

@@ -68,10 +68,10 @@ def _with_gradients(graph: Any, places: tuple[int, ...], device: torch.device) -
     module, checks = take_checks(graph.graph)
     without_copies(module.graph)
     module.recompile()
-    if device.type != "cpu" or not only_makes_arrays(module.graph):
-        raise Unsupported("gradients for many sizes of more than new arrays on the CPU")
+    if not only_makes_arrays(module.graph):
+        raise Unsupported("gradients for many sizes of more than new arrays")
     count = len(results_of(module.graph))
-    found = differentiated_for_sizes(module, graph.facts, graph.differentiated, LINES)
+    found = differentiated_for_sizes(module, graph.facts, graph.differentiated, device, LINES)
     if found is None:
         return None
     fixed = graph.facts.fixed()
@@ -83,7 +83,7 @@ def _with_gradients(graph: Any, places: tuple[int, ...], device: torch.device) -
     if not complete(forward.graph, backward.graph, count, inputs, floats):
         raise Unsupported("gradients for many sizes, which keep other things than arrays")
     count = put_checks(forward.graph, checks, count)
-    return WithGradients(graph.facts, places, (forward, backward), floats, count)
+    return WithGradients(graph.facts, places, (forward, backward), floats, count, device)
 
 
 class WithGradients:
@@ -93,14 +93,14 @@ class WithGradients:
 
     def __init__(
         self, facts: Any, places: tuple[int, ...], halves: tuple[Any, Any], floats: list[int],
-        count: int,
+        count: int, device: torch.device,
     ):  # fmt: skip
         from np_compile.kernels.compile import ForSizes
 
         from .halves import Halves
 
         def compiled(part: Any) -> Any:
-            return ForSizes(with_lines(part), facts, places, None)
+            return ForSizes(with_lines(part), facts, places, None, device)
 
         parts: list[Any] = []
 

@@ -228,7 +228,11 @@ class ForSizes:
         values = self._facts.all_values(symbols)
         *results, scratch = self._results(values)
         eager = self._eager(values, integers)
-        return self._first.with_sizes(eager, [*values.values()], results, scratch)
+        return self._first.with_sizes(eager, self._numbers(values), results, scratch)
+
+    def _numbers(self, values: Mapping[str, int]) -> list[int]:
+        """The sizes that kernels take: facts may hold those of another compile, too."""
+        return [values[name] for name in self._source.layout.symbols]
 
     def _eager(self, values: Mapping[str, int], integers: Sequence[int]) -> Callable[..., Any]:
         """The graph, operator by operator."""
@@ -274,7 +278,7 @@ class ForSizes:
         values = self._facts.all_values(dict(zip(self._symbols, given, strict=False)))
         eager = self._eager(values, more)
         made = None
-        numbers = list(values.values())
+        numbers = self._numbers(values)
         if self._first is not None and self._results is not None:
             *results, scratch = self._results(values)
             calls = self._calls and self._calls(values)

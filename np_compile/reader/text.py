@@ -131,7 +131,7 @@ def found_in(r: Reader, x: Value, text: Value) -> Value:
 
 
 def _byte(r: Reader, x: Value) -> Num:
-    """An integer that is looked for in bytes, where it is one of a byte: Python raises otherwise."""
+    """An integer that is looked for in bytes: Python raises where it is none of a byte."""
     if not isinstance(x, Num) or not x.is_int:
         raise Unreadable("what is no integer, in bytes")
     if x.low < 0 or x.high > _BYTE.high:

@@ -103,7 +103,7 @@ def traced(function, *tensors):
     graph = torch.fx.experimental.proxy_tensor.make_fx(function)(*[t.detach() for t in tensors])
     for node in graph.graph.nodes:
         node.meta["line"] = f"line of {node.name}"
-    return differentiated(graph, tensors, ("line",))
+    return differentiated(graph, tensors, torch.device("cpu"), ("line",))
 
 
 def test_gradients_have_the_lines_of_what_they_are_of():

@@ -73,7 +73,7 @@ def test_of_equal_cuts_the_last_one_is_taken():
 
 def joint_of(function, *tensors):
     graph = fx.experimental.proxy_tensor.make_fx(function)(*[t.detach() for t in tensors])
-    joint, _ = differentiated(graph, tensors, ())
+    joint, _ = differentiated(graph, tensors, torch.device("cpu"), ())
     return joint
 
 

@@ -25,6 +25,7 @@ from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
 from np_compile.kernels.targets.cuda import prelude
 
+from ..capture.test_sizes import classifier, gradients, running
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
 from .test_on_gpu import FOR_SIZES, NAMED, larger, same
@@ -68,6 +69,23 @@ def test_many_sizes(f, args):
             same(tuple(given), tuple(mine), f"arguments, {times} times")
     assert made
     assert {type(x) for x in made} == {OnGpu}
+
+
+@pytest.mark.parametrize("f", [classifier, running])
+def test_gradients_of_many_sizes(f):
+    """The second size has two programs that serve the others."""
+    made: list[Executable] = []
+    wrapped = np_compile.wrap_numpy(f)
+    fast = np_compile.compile(wrapped)
+    settings = config.patch(plain="never", compile_in="call")
+    with compiling_for(Gpu(), 1), listening(made.append), settings:
+        for n in (9, 14, 12, 10, 15, 11, 40):
+            for got, want in zip(gradients(fast, n), gradients(wrapped, n), strict=True):
+                for a, b in zip(got, want, strict=True):
+                    torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
+    assert {type(x) for x in made} == {OnGpu}
+    kernels = {x._modules for x in made if x.source.layout.symbols}
+    assert len(kernels) == 4  # forwards and backwards, of short axes and of longer ones
 
 
 def test_an_index_out_of_bounds_writes_nothing():

@@ -269,10 +269,23 @@ def test_programs(c):
         (equal_texts, [("", "abc", 3), ("ab", "abc", 3)]),
         (sums_of_bytes, [("abc",), ([1, 2],), (b"abc",), (None,)]),
         (bits, [(b"", 1), ("abc", 1)]),
-        (in_bytes, [(b"abc", np.array([97, 256, 3]), 97), (b"abc", np.array([-1, 98]), 1),
-                    (b"\1abc", np.array([1.0, 98.0]), 1)]),
-        (in_bytes, [(b"abc", np.arange(90, 100), 1), (b"abc", np.arange(90, 100), 10**6),
-                    (b"\0ab", np.array([True, False]), 0), (b"abc", np.arange(97, 99), 97)]),
+        (
+            in_bytes,
+            [
+                (b"abc", np.array([97, 256, 3]), 97),
+                (b"abc", np.array([-1, 98]), 1),
+                (b"\1abc", np.array([1.0, 98.0]), 1),
+            ],
+        ),
+        (
+            in_bytes,
+            [
+                (b"abc", np.arange(90, 100), 1),
+                (b"abc", np.arange(90, 100), 10**6),
+                (b"\0ab", np.array([True, False]), 0),
+                (b"abc", np.arange(97, 99), 97),
+            ],
+        ),
         (beside_elements, [(X, b"ab", "abc"), (X, None, "abc")]),
         (beside_element_or_integer, [(X, "a"), (X.astype("i4"), "ab")]),
         (beside_an_array, [(X, "d"), (X, "ab")]),
