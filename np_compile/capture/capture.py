@@ -93,6 +93,7 @@ class Capture:
     fresh = stand_ins.fresh
     taken_from = stand_ins.taken_from
     window_of = stand_ins.window_of
+    view_of_tensor = stand_ins.view_of_tensor
     from_tensor = stand_ins.from_tensor
     # calls that are not recorded
     run_at_once = outside.run_at_once

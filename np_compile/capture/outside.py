@@ -79,7 +79,11 @@ def by_shim(c: Capture, name: str, args: tuple, kwargs: dict, why: Break) -> Any
         for a, x, version in given.values():
             if x._t._version != version:
                 owner(a)._dirty = True
-    return given[id(result)][0] if id(result) in given else c.fresh(result)
+    if id(result) in given:
+        return given[id(result)][0]
+    arrays = {id(v): v for v in leaves(result) if type(v) is shim.ndarray}
+    views = {key: c.view_of_tensor(v, [a for a, *_ in given.values()]) for key, v in arrays.items()}
+    return c.fresh(mapped(result, lambda v: views.get(id(v), v)))
 
 
 def _called_back(c: Capture, function: Callable, why: Break) -> Callable:

@@ -91,7 +91,7 @@ def cut(c: Capture, reason: Break) -> None:
     job = None
     if program is None and (made := variants.jobs.get(key)) is not None and not made.ready:
         job = made
-    if program is None and job is None and _may_be_general(c, seg):
+    if program is None and job is None and c.options.dynamic is not False:
         program, job = _known_for_sizes(c, seg, live, variants)
         if program is not None and node.is_kept:
             node.programs.setdefault(live, variants)
@@ -326,7 +326,7 @@ def _compile(
         dynamic = variants.widen(seg.node, seg.ints, c.options.dynamic)
         key = (grad, *variants.key(seg.ints))
         program = variants.programs.get(key)
-        if program is None and _may_be_general(c, seg):
+        if program is None and c.options.dynamic is not False:
             program = _for_sizes(c, seg, live, variants)
         if program is None:
             beside = decide.is_beside(c, seg.node) and key not in variants.jobs
@@ -389,13 +389,6 @@ def _charge(c: Capture, program: Program) -> None:
 def _may_differentiate(c: Capture) -> bool:
     """Whether torch notes what is done with tensors that require gradients."""
     return c.grads and torch.is_grad_enabled()
-
-
-def _may_be_general(c: Capture, seg: Segment) -> bool:
-    """Whether one program may serve many sizes: on a device one without a gradient."""
-    return c.options.dynamic is not False and not (
-        c.grads and any(a._t.requires_grad and not a._t.is_cpu for a in seg.inputs)
-    )
 
 
 def _differentiates(c: Capture, seg: Segment) -> bool:

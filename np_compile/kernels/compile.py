@@ -279,7 +279,8 @@ class ForSizes:
         eager = self._eager(values, more)
         made = None
         numbers = self._numbers(values)
-        if self._first is not None and self._results is not None:
+        if self._first is not None:
+            assert self._results is not None
             *results, scratch = self._results(values)
             calls = self._calls and self._calls(values)
             made = self._first.at_sizes(
@@ -295,11 +296,10 @@ class ForSizes:
     def _goes_by(self, made: Executable, source: Source) -> None:
         """The first executable, of which others are made. source: what it was made of."""
         stands = dict(zip(self._source.program.buffers, source.program.buffers, strict=True))
-        if made.places is not None or source.launches is None:
-            general = {now: b for b, now in stands.items()}
-            fresh = {general[o.buffer]: o.buffer in made.whole for o in made.fresh}
-            self._results = results_of(self._source, fresh)
-        if made.places is None and source.launches is None:
+        general = {now: b for b, now in stands.items()}
+        fresh = {general[o.buffer]: o.buffer in made.whole for o in made.fresh}
+        self._results = results_of(self._source, fresh)
+        if made.places is None:
             self._calls = calls_of(self._source, stands)
         self._first = made
 

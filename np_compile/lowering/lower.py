@@ -56,10 +56,9 @@ def lower(
     written = [*written_inputs(node, live)]
     with torch.no_grad(), shim.quiet():
         place = _place([a.detach() for a in args], device)
-        if place is not None and any(a.requires_grad for a in args):
-            if place.type == "cpu":
-                return _record_differentiable(replay, args, n_inputs, written)
-        elif place is not None and (kernels or place.type == "cpu"):
+        if place is not None and (kernels or place.type == "cpu"):
+            if any(a.requires_grad for a in args):
+                return _record_differentiable(replay, args, n_inputs, place, written)
             return _record(replay, args, n_inputs, place)
         from .trace import trace  # with much of torch behind it
 
@@ -87,8 +86,8 @@ def lower_for_sizes(
     place = _place([a.detach() for a in args], device)
     if place is None:
         raise NotImplementedError("arrays on several devices")
-    if followed and (place.type != "cpu" or written_inputs(node, live)):
-        raise NotImplementedError("gradients for many sizes on a device, or through writes")
+    if followed and written_inputs(node, live):
+        raise NotImplementedError("gradients for many sizes through writes")
     with torch.no_grad(), shim.quiet():
         return lower_general(node, form, ints, changing, ties, replay, args, place)
 
@@ -127,13 +126,14 @@ def _record(
 
 
 def _record_differentiable(
-    replay: Callable, args: list[torch.Tensor], n_inputs: int, written: list[int]
-) -> torch.fx.GraphModule:
-    """As `_record`, on the CPU, of operators that autograd can go through; `written`: the inputs
-    that the replay writes to."""
+    replay: Callable, args: list[torch.Tensor], n_inputs: int, place: torch.device,
+    written: list[int],
+) -> torch.fx.GraphModule:  # fmt: skip
+    """As `_record`, of operators that autograd can go through; `written`: the inputs that the
+    replay writes to."""
     from .trace import DIFFERENTIABLE, without_writes
 
-    recorder = Recorder(rules=DIFFERENTIABLE)
+    recorder = Recorder(place, DIFFERENTIABLE)
     inputs = [recorder.input(a.detach(), k >= n_inputs) for k, a in enumerate(args)]
     pure = without_writes(lambda *tensors: replay(tensors, recorder.graph), written)
     with recorder, torch.enable_grad():

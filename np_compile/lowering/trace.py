@@ -1,6 +1,5 @@
-"""The tensor graph of a segment that is differentiated, and torch's own tracer for devices.
-
-There the segment is replayed under `make_fx` on fake tensors.
+"""The tensor graph of a segment that is differentiated, and torch's own tracer: for back ends other
+than kernels on a device, the segment is replayed under `make_fx` on fake tensors there.
 """
 
 from __future__ import annotations

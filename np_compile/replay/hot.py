@@ -137,11 +137,11 @@ def _alone(program: Program, floats: list[float], ints: list[int]) -> Program:
     inputs = []
     for step in program.node.path():
         if step.call is None:
-            dtype, shape, strides, _, _, followed, *_ = step.signature
-            like = torch.empty_strided(shape, strides, dtype=dtype)
+            dtype, shape, strides, _, place, followed, *_ = step.signature
+            like = torch.empty_strided(shape, strides, dtype=dtype, device=place)
             inputs.append(like.requires_grad_(followed and program.grad))
     options = SimpleNamespace(name=program.name, backend=program.backend_name)
     return build(
-        program.node, program.live, inputs, floats, ints, program.general.dynamic, options, None,
-        program.grad,
+        program.node, program.live, inputs, floats, ints, program.general.dynamic, options,
+        program._device, program.grad,
     )  # fmt: skip

@@ -475,3 +475,19 @@ def test_a_tensor_beside_arrays_and_a_break():
             np.testing.assert_array_equal(doubled, y * 2)
         assert torch.ones(1).device.type == "cuda"
     assert torch.ones(1).device.type == "cpu"
+
+
+def test_what_depends_on_data_is_a_view_of_an_argument():
+    def f(x):
+        y = np.trim_zeros(x)
+        x[2] = 9
+        return y, y + 1
+
+    with torch.device("cuda"):
+        fast = np_compile.compile(f)
+        for _ in range(3):
+            x, want = np.array([0, 2, 2, -2, 0]), np.array([0, 2, 2, -2, 0])
+            made = fast(x)
+            for got, expected in zip(made, f(want), strict=True):
+                np.testing.assert_array_equal(got, expected)
+            assert np.shares_memory(made[0], x)

@@ -172,6 +172,48 @@ def writes(x):
     return x.copy()
 
 
+def trimmed(x, w):
+    z = x * w
+    y = np.trim_zeros(z)
+    z[1] = 5.0
+    y[1] = 7.0
+    return y * 2, z * 1, np.trim_zeros(z[::-1], "b")
+
+
+def trimmed_in_a_loop(x, w):
+    z = x * w
+    for k in range(3):
+        y = np.trim_zeros(z)
+        z[k] = k
+        y[2] += k
+    return y * 2, z * 1
+
+
+def real_part(x, w):
+    z = x * w + 0j
+    y = np.real_if_close(z)
+    z[1] = 5.0
+    y[0] = 7.0
+    return y * 2, (z * 1).real
+
+
+@pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
+@pytest.mark.parametrize("f", [trimmed, trimmed_in_a_loop, real_part])
+def test_views_that_depend_on_data_share_memory(f, place):
+    """What torch runs at once, as gradients or a device are asked for."""
+    if place == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA device")
+    x = np.array([0, 0, 1.0, 2, 3, 0])
+    for backend in ("eager", "native"):
+        fast = np_compile.compile(np_compile.wrap_numpy(f), backend=backend)
+        for asked in (True, False):
+            w = torch.tensor(2.0, dtype=torch.float64, device=place, requires_grad=asked)
+            for _ in range(3):
+                made = fast(torch.from_numpy(x.copy()).to(place), w)
+                for got, want in zip(made, f(x, 2.0), strict=True):
+                    np.testing.assert_array_equal(got.detach().cpu().numpy(), want)
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_writes_to_elements_that_share_memory(backend):
     def given():

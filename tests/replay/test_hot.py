@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 import np_compile
 from np_compile import config
@@ -118,3 +119,19 @@ def test_a_compiler_that_fails_changes_nothing(kept):
 
         wait_for(ended)
     assert np.isinf(before.heat._seconds)
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_device(monkeypatch):
+    """Programs for one size are those of the device."""
+    monkeypatch.setattr(hot, "_SECONDS", 0.0)
+    fast = np_compile.compile(stencil)
+    with torch.device("cuda"), config.patch(loops="recorded"):
+        for n in (5000, 5001, *[5002] * 12):
+            call(fast, data(n))
+        for k in fast._keeper.kept:
+            if k.heat is not None and k.heat._job is not None:
+                wait_for(lambda job=k.heat._job: job.ready)
+        for _ in range(8):
+            call(fast, data(5002))

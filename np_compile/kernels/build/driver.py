@@ -72,8 +72,8 @@ class Module:
         _call("cuModuleGetFunction", byref(found), self._handle, name.encode())
         return found.value or 0
 
-    def __del__(self) -> None:
-        if not sys.is_finalizing() and self._handle:
+    def __del__(self, ends: Callable[[], bool] = sys.is_finalizing) -> None:  # which outlives `sys`
+        if not ends() and self._handle:
             _driver().cuModuleUnload(self._handle)
 
 

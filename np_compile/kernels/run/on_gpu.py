@@ -139,7 +139,7 @@ class OnGpu(Executable):
 
     def new_words(self, block: torch.Tensor | None, counters: torch.Tensor | None) -> Any:
         """Words that lead to all but inputs, parameters and results."""
-        layout, words = self.source.layout, self._plan.words
+        layout, words = self._layout, self._plan.words
         row = (ctypes.c_uint64 * words.count)()
         for slot, address in self._constants:
             row[slot] = address
@@ -272,7 +272,7 @@ class OnGpu(Executable):
         work.counters = counters
         if self._checked:  # in memory that the device writes to and the host reads
             work.host_flag = torch.zeros(1, dtype=torch.int64, device="cpu", pin_memory=True)
-            row[self.source.layout.flag] = work.host_flag.data_ptr()
+            row[self._layout.flag] = work.host_flag.data_ptr()
         self._take_views(work)
         return work
 
