@@ -26,6 +26,7 @@ from np_compile.kernels.target import Gpu
 from np_compile.kernels.targets.cuda import prelude
 
 from ..capture.test_sizes import classifier, gradients, running
+from ..support import data
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
 from .test_on_gpu import FOR_SIZES, NAMED, larger, same
@@ -86,6 +87,28 @@ def test_gradients_of_many_sizes(f):
     assert {type(x) for x in made} == {OnGpu}
     kernels = {x._modules for x in made if x.source.layout.symbols}
     assert len(kernels) == 4  # forwards and backwards, of short axes and of longer ones
+
+
+def test_gradients_of_steps_at_indices_that_are_data():
+    """Backwards, the integers are an input among others."""
+
+    def recurrent(x, h, v, w):
+        for t in range(len(x)):
+            h = np.tanh(x[t] @ v + h @ w)
+        return h
+
+    wrapped = np_compile.wrap_numpy(recurrent)
+    fast = np_compile.compile(wrapped)
+    settings = config.patch(plain="never", compile_in="call", loops="recorded")
+    with compiling_for(Gpu(), 1), settings:
+        for n in (3, 3, 5, 6, 6):
+            shapes = (12, n, 3), (n, 4), (3, 4), (4, 4)
+            x = [torch.from_numpy(data(*s, seed=k)).requires_grad_() for k, s in enumerate(shapes)]
+            made, want = fast(*x), wrapped(*x)
+            torch.testing.assert_close(made, want, rtol=1e-12, atol=1e-12)
+            pairs = zip(*[torch.autograd.grad((y**2).sum(), x) for y in (made, want)], strict=True)
+            for got, right in pairs:
+                torch.testing.assert_close(got, right, rtol=1e-10, atol=1e-12)
 
 
 def test_an_index_out_of_bounds_writes_nothing():

@@ -77,6 +77,8 @@ class OnGpu(Executable):
         self._handles: dict[bool, list[list[tuple]]] = {}
         self._checked = any(x.checks for s in self._plan.sections for x in s)
         self._conditions = source.program.conditions
+        integers = source.program.integers
+        self._integers = -1 if integers is None else integers.position  # of a gradient not the last
         super().__init__(source, eager, modules)
         self._vectors = {
             b.position: (slot, self._plan.words.vectors[b])
@@ -165,7 +167,7 @@ class OnGpu(Executable):
     def run(
         self, tensors: Sequence[torch.Tensor], floats: Sequence[float], ints: Sequence[int]
     ) -> list[Any]:
-        if self._conditions and not self.in_bounds(ints or tensors[-1].tolist()):
+        if self._conditions and not self.in_bounds(ints or tensors[self._integers].tolist()):
             raise out_of_bounds(_OUT_OF_BOUNDS)
         if current_device() != self._index:
             with torch.cuda.device(self._index):
