@@ -26,6 +26,7 @@ from np_compile.kernels.target import Gpu
 from np_compile.kernels.targets.cuda import prelude
 
 from ..capture.test_sizes import classifier, gradients, running
+from ..replay.test_joint import rnn
 from ..support import data
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
@@ -80,7 +81,7 @@ def test_gradients_of_many_sizes(f):
     fast = np_compile.compile(wrapped)
     settings = config.patch(plain="never", compile_in="call")
     with compiling_for(Gpu(), 1), listening(made.append), settings:
-        for n in (9, 14, 12, 10, 15, 11, 40):
+        for n in (9, 14, 12, 10, 15, 11, 70):
             for got, want in zip(gradients(fast, n), gradients(wrapped, n), strict=True):
                 for a, b in zip(got, want, strict=True):
                     torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
@@ -92,17 +93,12 @@ def test_gradients_of_many_sizes(f):
 def test_gradients_of_steps_at_indices_that_are_data():
     """Backwards, the integers are an input among others."""
 
-    def recurrent(x, h, v, w):
-        for t in range(len(x)):
-            h = np.tanh(x[t] @ v + h @ w)
-        return h
-
-    wrapped = np_compile.wrap_numpy(recurrent)
+    wrapped = np_compile.wrap_numpy(rnn)
     fast = np_compile.compile(wrapped)
     settings = config.patch(plain="never", compile_in="call", loops="recorded")
     with compiling_for(Gpu(), 1), settings:
-        for n in (3, 3, 5, 6, 6):
-            shapes = (12, n, 3), (n, 4), (3, 4), (4, 4)
+        for n in (4, 4, 7):
+            shapes = (12, n, 3), (n, 5), (3, 5), (5, 5), (5,)
             x = [torch.from_numpy(data(*s, seed=k)).requires_grad_() for k, s in enumerate(shapes)]
             made, want = fast(*x), wrapped(*x)
             torch.testing.assert_close(made, want, rtol=1e-12, atol=1e-12)
