@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from .support import assert_same, quiet, shim, to_shim
+from .support import assert_same, outcome, shim, to_shim
 
 pytestmark = pytest.mark.handing
 
@@ -41,15 +41,6 @@ ARRAYS = {
 def own(x):
     """What is NumPy's own behind a shim array that torch cannot hold; all else as it is."""
     return shim.to_numpy(x) if type(x) is shim.ndarray else x
-
-
-def outcome(call):
-    """What a call gives: its result, or the class and text of its exception."""
-    try:
-        with quiet():
-            return call()
-    except Exception as error:
-        return type(error), str(error)
 
 
 @pytest.mark.parametrize("index", INDICES)
