@@ -76,7 +76,7 @@ def torch_dtype(dtype: Any) -> torch.dtype:
     try:
         return TO_TORCH[resolved]
     except KeyError:
-        raise NotSupported(f"dtype {resolved!r} has no torch counterpart") from None
+        raise NotSupported(f"dtype {resolved.str!r} has no torch counterpart") from None
 
 
 class Weak:

@@ -95,6 +95,7 @@ class Handing:
         self._owners: list[tuple[Any, ndarray]] = []  # arrays among them, of the first `_counted`
         self._counted = self._last = 0  # the latter: the place of the owner that was found last
         self._away: list[tuple[ndarray, np.ndarray, np.ndarray]] = []
+        self._stands = False  # whether an `_ArrayLike` was given
 
     def give(self, value: Any, depth: int = 0) -> Any:
         """The argument for NumPy; itself where there is no shim array in it."""
@@ -127,7 +128,8 @@ class Handing:
         if kind in _CALLABLE:
             real = getattr(value, "__numpy__", None)
             return _callback(value) if real is None else real
-        if hasattr(kind, "__array__") and not _answers(kind):
+        if hasattr(kind, "__array__") and not _is_numpys(kind):
+            self._stands = True
             return _array_like(kind)(value)
         return value
 
@@ -153,6 +155,8 @@ class Handing:
             known = self._known.get(id(value))
             if known is not None:
                 return known[1]
+            if self._stands:
+                _with_the_objects(value)
             made = share_or_host(value)
             if value.base is not None:
                 made._base = self._owner(value)
@@ -198,7 +202,11 @@ class Handing:
         return share_or_host(base) if type(base) is np.ndarray else None
 
     def settle(self) -> None:
-        """Carry what NumPy wrote to copies of arrays on devices to the arrays."""
+        """Carry what NumPy wrote to copies of arrays on devices to the arrays; and objects into
+        arrays of objects, where NumPy has put what stands for them."""
+        if self._stands:
+            for own, _ in self.arrays().values():
+                _with_the_objects(own)
         for a, after, before in self._away:
             if after.tobytes() != before.tobytes():
                 if overlaps_itself(a._t.shape, a._t.stride()):  # the copy's elements lie apart
@@ -216,10 +224,9 @@ STANDING: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 WRAPPED: dict[type, Callable[[Any], Any]] = {}
 
 
-def _answers(kind: type) -> bool:
-    """Whether instances are NumPy's, or are asked for their own answer before they are read."""
+def _is_numpys(kind: type) -> bool:
     own = (np.ndarray, np.generic, np.flatiter, torch.Tensor)
-    return kind in WRAPPED or issubclass(kind, own) or hasattr(kind, "__array_ufunc__")
+    return kind in WRAPPED or issubclass(kind, own)
 
 
 class _ArrayLike:
@@ -243,13 +250,36 @@ def _forward(name: str) -> Callable:
     return lambda self, *args: getattr(self._value, name)(*args)
 
 
+def _answer(self: _ArrayLike, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
+    """As the object that it stands for, which may be of a library and meets NumPy's own."""
+    named = {k: _objects(v) for k, v in kwargs.items()}
+    return self._value.__array_ufunc__(ufunc, method, *map(_objects, args), **named)
+
+
+def _objects(value: Any) -> Any:
+    if type(value) is tuple:
+        return tuple(map(_objects, value))
+    return value._value if isinstance(value, _ArrayLike) else value
+
+
 @functools.cache
 def _array_like(kind: type) -> type:
     names = ("__len__", "__getitem__", "__float__", "__int__", "__index__", "__complex__")
     namespace: dict[str, Any] = {n: _forward(n) for n in names if hasattr(kind, n)}
     if hasattr(kind, "__array_wrap__"):
         namespace["__array_wrap__"] = _wrap_up
-    return type(kind.__name__, (_ArrayLike,), namespace)
+    if hasattr(kind, "__array_ufunc__"):
+        namespace["__array_ufunc__"] = _answer if kind.__array_ufunc__ is not None else None
+    bases = tuple(_array_like(b) for b in kind.__bases__ if hasattr(b, "__array__"))
+    return type(kind.__name__, bases or (_ArrayLike,), namespace)
+
+
+def _with_the_objects(a: Any) -> None:
+    """Put objects into an array of objects in the places of what stands for them."""
+    if isinstance(a, np.ndarray) and a.dtype == object and a.flags.writeable:
+        for index in np.ndindex(a.shape):
+            if isinstance(a[index], _ArrayLike):
+                a[index] = a[index]._value
 
 
 def _callback(function: Callable) -> Callable:

@@ -129,7 +129,7 @@ class ndarray(metaclass=_ArrayType):
 
     def __getattr__(self, name: str) -> Any:
         if name == "_t":
-            raise NotSupported(f"dtype {self._own.dtype!r} has no torch counterpart")
+            raise NotSupported(f"dtype {self._own.dtype.str!r} has no torch counterpart")
         raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 
     @property

@@ -23,13 +23,13 @@ from ._shapes import laid_by_all
 _WHOLE = frozenset((int, np.int64))
 _BASIC = frozenset((int, type(None), type(Ellipsis)))
 _MAYBE = frozenset((int, type(None)))
-# Python's and NumPy's numbers that torch puts into an array as NumPy does.
-_FITTING = {
-    torch.float64: frozenset((float, np.float64, int)),
-    torch.int64: frozenset((int,)),
-    torch.int32: frozenset((int,)),
-    torch.bool: frozenset((bool,)),
-}
+# The numbers that NumPy puts into an array as the row does: its own of the array's dtype, and of
+# Python's those that cannot be beyond it.
+_FITTING = {t: frozenset((own.type,)) for t, own in TO_NUMPY.items()}
+_FITTING[torch.float64] |= {float, int}
+_FITTING[torch.int64] |= {int}
+_FITTING[torch.int32] |= {int}
+_FITTING[torch.bool] |= {bool}
 
 
 def _is_slice(part: Any) -> bool:
@@ -110,7 +110,7 @@ def setting(otherwise: Callable) -> Callable:
             try:
                 t = self._t
                 if is_concrete(t) and not within.wrapped:
-                    if type(value) not in _FITTING.get(t.dtype, ()):
+                    if type(value) not in _FITTING[t.dtype]:
                         value = _at_hand(value)
                         if value.dtype != TO_NUMPY[t.dtype]:
                             raise _Unusual

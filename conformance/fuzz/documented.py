@@ -42,7 +42,8 @@ class _Dropped(ast.NodeTransformer):
         return self._tried(node, names) if len(names) == len(node.targets) else node
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
-        return self._tried(node, []) if isinstance(node.value, ast.Subscript) else node
+        is_unused = isinstance(node.value, ast.Subscript) or _changes_a_copy(node.value)
+        return self._tried(node, []) if is_unused else node
 
     def _tried(self, node: ast.Assign | ast.Expr, names: list[str]) -> ast.AST:
         if not any(isinstance(n, ast.Subscript) for n in ast.walk(node.value)):
@@ -56,6 +57,15 @@ class _Dropped(ast.NodeTransformer):
         assert isinstance(tried, ast.Try)
         tried.body = [node]
         return tried
+
+
+def _changes_a_copy(node: ast.AST) -> bool:
+    """Whether a call stores into what an index array takes out, `np.add.at(x[i], k, v)`."""
+    if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args):
+        return False
+    first = node.args[0]
+    stores = node.func.attr in ("at", "put", "put_along_axis")
+    return stores and isinstance(first, ast.Subscript) and isinstance(first.slice, ast.Name)
 
 
 def forms(source: str, recorded: bool) -> Iterator[tuple[str, str]]:

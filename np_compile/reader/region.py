@@ -495,8 +495,6 @@ class _Call:
         kind = view[1] if type(view) is tuple else out[view].i
         if same and moved == 0 and not kind:
             return base
-        if 0 in shape:  # two such are alike in all that they are kept by
-            return _view(base, dtype, shape, moved, steps)
         key = (owner, buf if owner < 0 else 0, dtype, shape, steps, moved, kind)
         found = self._views.get(key)
         if found is None:

@@ -448,3 +448,36 @@ def _wrapper(x):
 
 def test_a_function_that_a_wrapper_refers_to():
     check(lambda x: _wrapper(x * 2), np.arange(3.0))
+
+
+@np_compile.disable
+def _bits(y):
+    return y.view("i8")
+
+
+@pytest.mark.parametrize("within", ["a loop", "errstate"])
+def test_numpy_runs_to_the_end_where_code_outside_looks_at_an_array_as_another_dtype(within):
+    """Not only to the end of what it went on in NumPy for before: the other array is NumPy's own,
+    and is read as it is."""
+
+    def in_a_loop(x):
+        y = x * 2
+        for _ in range(2):
+            v = _bits(y)
+        y += 1
+        seen = v.copy()
+        y *= 2
+        return seen, y, v
+
+    def in_errstate(x):
+        y = x * 2
+        with np.errstate(divide="raise"):
+            z = y + 1
+            v = _bits(y)
+            z += 1
+        y += z
+        seen = v.copy()
+        y *= 2
+        return seen, y, v
+
+    check(in_a_loop if within == "a loop" else in_errstate, np.arange(3.0))

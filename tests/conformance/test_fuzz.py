@@ -340,6 +340,20 @@ def test_what_is_near_to_it_is_a_finding(tmp_path: Path) -> None:
     assert not list(documented.forms("def program(x):\n    x[0] = 1\n", recorded=True))
 
 
+def test_stores_into_a_copy_are_documented_and_those_into_a_view_are_not() -> None:
+    source = "def program(x, i, n):\n    np.add.at({}, n, 1.0)\n"
+
+    def outcome(target: str) -> None:
+        told = dict(documented.forms(source.format(target), recorded=True))
+        module = types.ModuleType("form")
+        exec(f"import numpy as np\n{told['an index out of bounds that nobody uses']}", vars(module))
+        module.program(np.zeros(3), np.array([0, 1]), np.array([5]))
+
+    outcome("x[i]")
+    with pytest.raises(KeyError):  # it has no other form
+        outcome("x[:2]")
+
+
 def test_scalars_are_not_filled_and_arrays_are() -> None:
     filled = [
         line.strip()

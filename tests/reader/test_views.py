@@ -425,3 +425,32 @@ def test_what_numpy_makes_of_memory_of_cs_own(f) -> None:
     x = np.array([0.0, 3.0, 2.0, 0.0])
     missing = np.array([0.0, np.nan, 2.0, 0.0])
     check_whatever_leaves(f, [(x, 3), (missing, 3), (np.arange(500.0) % 7, 2)])
+
+
+class Holder:
+    def __init__(self, part):
+        self.part, self.also = part, part
+
+
+def test_a_view_without_elements_under_several_names():
+    """Of an array of one element; in the first call, that Python makes, and in those of C."""
+
+    def f(x, y, n):
+        a = x[:-1]
+        rows, by_step = [], {}
+        for k in range(n):
+            y[k] += 1
+            rows.append(a)
+            by_step[k] = a
+        held = Holder(a)
+        b = a
+        return a, b, (a, [b]), rows, by_step, held
+
+    fast = np_compile.compile(f)
+    with whole():
+        for size in (1, 1, 3, 1):
+            x = np.arange(2.0 * size)[::2]
+            a, b, (c, (d,)), rows, by_step, held = fast(x, np.zeros(4), 3)
+            assert a.shape == (size - 1,)
+            assert all(v is a for v in (b, c, d, *rows, *by_step.values(), held.part, held.also))
+    assert not refusals(fast)

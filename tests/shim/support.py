@@ -98,6 +98,15 @@ def assert_same(got: Any, expected: Any, rtol: float | None = None, context: Any
         )
 
 
+def outcome(call: Callable) -> Any:
+    """What a call gives: its result, or the class and text of its exception."""
+    try:
+        with quiet():
+            return call()
+    except Exception as error:
+        return type(error), str(error)
+
+
 def assert_matches(
     name: str | Callable,
     *args: Any,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from .support import shim
+from .support import assert_same, outcome, shim
 
 pytestmark = pytest.mark.handing
 
@@ -249,6 +249,64 @@ def test_arrays_of_objects_with_their_own_answers():
     assert shim.array(a, "f4").dtype == "f4"
     assert shim.sqrt(a).values.tolist() == [1.0, 2.0]
     assert shim.add(a, 1).values.tolist() == [2.0, 5.0]
+
+
+def _answering(m, answers):
+    class Reading:
+        def __init__(self, values):
+            self.values = m.array(values)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    class Answering(Reading):
+        __array_ufunc__ = None
+
+        def __radd__(self, other):
+            return "added"
+
+    class Telling(Answering):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return ufunc.__name__, [type(v).__name__ for v in inputs], kwargs.get("out", "none")
+
+    class Nearer(Telling):
+        def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+            return "nearer"
+
+    return {"no": Reading, "none": Answering, "own": Telling, "nearer": Nearer}[answers]
+
+
+@pytest.mark.parametrize("answers", ["no", "none", "own", "nearer"])
+@pytest.mark.parametrize("values", [1.5, [1.0, 2.0]], ids=["one", "two"])
+def test_what_numpy_reads_of_objects_whose_array_is_the_shims(values, answers):
+    """Also of those that answer ufuncs by themselves; arrays of objects have the objects."""
+
+    def seen(m):
+        a, base = (_answering(m, kind)(values) for kind in (answers, "own"))
+        x, objects = m.zeros((2, 2)), m.zeros(2, object)
+
+        def stored(at, v):
+            at[...] = v
+            return at
+
+        def objects_of(made):
+            return [v is a or v for v in m.asarray(made).ravel().tolist()]
+
+        calls = [
+            lambda: m.array([a, a]), lambda: m.asarray((a, m.ones(2))), lambda: m.sort(a),
+            lambda: m.array([a, 1.0]), lambda: m.stack([a, a]), lambda: m.add([a, a], 1.0),
+            lambda: m.array([a, a], dtype=float), lambda: stored(x, a), lambda: m.where(True, a, 0),
+            lambda: m.take(a, [0]), lambda: m.median(a), lambda: m.dot(a, a), lambda: m.full(2, a),
+            lambda: m.ones(2) + a, lambda: m.add(1.0, a), lambda: m.add(a, base),
+            lambda: m.add(base, a), lambda: m.sin(a, out=x) if answers == "own" else None,
+            lambda: objects_of(m.array([a, a], dtype=object)),
+            lambda: [objects.__setitem__(0, a), objects[0] is a],
+            lambda: [objects.fill(a), objects_of(objects)],
+        ]  # fmt: skip
+        return [outcome(call) for call in calls]
+
+    for got, want in zip(seen(shim), seen(np), strict=True):
+        assert_same(got, want)
 
 
 def test_gaps_between_fields_are_no_fields():
