@@ -26,7 +26,7 @@ from .capture.names.entrances import has_entrance
 from .capture.names.recording import RecordingNames
 from .capture.names.substitute import Substitution
 from .capture.policy.budget import account
-from .capture.policy.choice import kind_of, new_choice, of_types, signature
+from .capture.policy.choice import kind_of, leaves, new_choice, of_types, signature
 from .capture.run import NotCaptured
 from .capture.run import run as run_captured
 from .capture.state import Options, captures, current
@@ -370,7 +370,8 @@ class Compiled(Made):
             listed, called = found.listed - listed, found.called - called
             choice.ran_whole(seconds, listed, called, found.single, of_types(choices, key))
             if choice.way == "compiled":
-                self._unweighed.value = choice.soon if self._mixed else choice.seldom
+                often = self._mixed or choice.is_slow
+                self._unweighed.value = choice.soon if often else choice.seldom
                 self._mixed, self._each = max(self._mixed - 1, 0), max(choice.compiled, 1e-9)
                 keeper.is_compiled(args, kwargs)
         elif (
@@ -635,7 +636,9 @@ def compile(
             compiled._reading = TensorLoops(function, on_arrays, lambda: keeper.in_vain)
         else:
             budget = compiled._options.budget
-            compiled._reading = Reading(function, budget, keeps=keeper.may_keep, taker=keeper)
+            found = Reading(function, budget, keeps=keeper.may_keep, taker=keeper)
+            found.on_leaving = functools.partial(leaves, options.choices, compiled._unweighed)
+            compiled._reading = found
     return compiled
 
 

@@ -2026,9 +2026,45 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/api.py",
-        "self._unweighed.value = choice.soon if self._mixed else choice.seldom",
+        "self._unweighed.value = choice.soon if often else choice.seldom",
         "self._unweighed.value = choice.seldom",
         "reader/test_first_calls.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "        self._credit -= seconds - self.plain\n",
+        "",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "self._credit + since * gain, max(_SHORT, _PATIENCE * gain))",
+        "self._credit + since * gain, math.inf)",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "            self._raised_plain()\n",
+        "",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/capture/policy/choice.py",
+        "            self._compare(seconds, self.plain)\n        by_element",
+        "        by_element",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/reader/dispatch.c",
+        "(*left -= items / f->items) < 0",
+        "0",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/attributes.py",
+        '        if of_class is _NONE or not hasattr(type(of_class), "__get__"):',
+        "        if True:",
+        "test_attributes.py",
     ),
     Mutation(
         "np_compile/capture/policy/choice.py",

@@ -25,6 +25,7 @@ import torch
 
 import np_compile
 from np_compile.backends import lookup
+from np_compile.capture.policy.budget import Budget
 from np_compile.kernels.build import beside, toolchain
 from np_compile.made import Made
 
@@ -119,6 +120,20 @@ def lasts(
         return method(*args, **kwargs)
 
     monkeypatch.setattr(kind, name, longer)
+
+
+def lasts_plainly(seconds: float, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that run as they stand, and are timed, take so many seconds longer, by the clock."""
+    timed = Budget.timed
+
+    def longer(budget: Budget, function: Callable, *args: Any) -> Any:
+        def called(*args: Any, **kwargs: Any) -> Any:
+            clock.passes(seconds)
+            return function(*args, **kwargs)
+
+        return timed(budget, called, *args)
+
+    monkeypatch.setattr(Budget, "timed", longer)
 
 
 def wait_for(done: Callable[[], Any]) -> None:

@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "shim": set(),
     "errors": set(),
     "config": {"errors"},
-    "attributes": set(),
+    "attributes": {"made"},
     "errstate": set(),
     "disallowed": set(),
     "size": set(),

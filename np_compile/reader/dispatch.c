@@ -20,6 +20,7 @@
     X(void *, PyFunction_GetKwDefaults, (void *))       \
     X(void *, PyList_GetItem, (void *, i64))            \
     X(i64, PyList_Size, (void *))                       \
+    X(i64, PyObject_Size, (void *))                     \
     X(void *, PySequence_Tuple, (void *))               \
     X(i64, PyLong_AsLong, (void *))                     \
     X(void *, PyCapsule_GetPointer, (void *, const char *)) \
@@ -365,6 +366,14 @@ static void unlock(void *lock) {
     Py_DecRef(lock);
 }
 
+/* A call has so many items in its lists: it counts for as many as have as many together as the last
+ * one that was timed. */
+static void weighs(Form *f, i64 items) {
+    i64 *left = f->unweighed;
+    if (!*left) f->items = items > FEW ? items : FEW;
+    else if ((*left -= items / f->items) < 0) *left = 0;
+}
+
 /* A call: what it gives, or 0: with an error, or without one where it is not the region's. */
 void *npc_called(Form *f, void *const *args) {
     Runtime *rt = &npc_python;
@@ -400,7 +409,14 @@ void *npc_called(Form *f, void *const *args) {
         const i64 *lists = p + 1 + *p, *drawn = lists + 1 + *lists;
         for (i64 k = 1; k <= *p; k++)
             for (i64 j = 1; j < k; j++) if (s->found[p[j]] == s->found[p[k]]) holds = 0;
-        for (i64 k = 1; k <= *lists; k++) (in++)->p = s->found[lists[k]];
+        i64 items = 0;
+        for (i64 k = 1; k <= *lists; k++) {
+            i64 size = PyObject_Size(s->found[lists[k]]);
+            if (size < 0) PyErr_Clear();
+            items += size;
+            (in++)->p = s->found[lists[k]];
+        }
+        if (*lists && f->unweighed) weighs(f, items);
         for (; holds && taken < *drawn; taken++) {
             locks[taken] = locked(s->found[drawn[1 + 2 * taken]], (void *)drawn[2 + 2 * taken]);
             if (!locks[taken]) {

@@ -36,6 +36,7 @@ from .random import generator_of
 from .source import written
 from .values import KIND_OF_DTYPE, TEXT
 
+_FEW = 16  # items that take next to no time
 _VIEWS, _GENERATORS = 8, 8  # arrays that an exit gives, generators that a region is given
 _SCALAR_AS_CTYPE = 62  # in NumPy's table
 
@@ -97,6 +98,10 @@ class _Form(ctypes.Structure):
         ("more", c_void_p),  # makes a state, gives its address
         ("ended", c_void_p),  # Python's: (address of the state, exit, inputs, arguments)
         ("runs", c_int64),
+        # How many items were in the lists of the last call that was timed, as many as count at
+        # least; the calls before the next one is: see `replay.calls.Table`.
+        ("items", c_int64),
+        ("unweighed", POINTER(c_int64)),
     )
 
 
@@ -402,7 +407,7 @@ class Form:
             1, *(0 if x is None else id(x) for x in held),
             ctypes.cast(function, c_void_p).value, ctypes.cast(finish, c_void_p).value,
             names_of, end_of, dicts, tags, n, dict_tags.OFFSET, count, len(of.inputs), inputs,
-            exits, None, id(make), id(end), 0,
+            exits, None, id(make), id(end), 0, _FEW, None,
         )  # fmt: skip
 
     def _fetch(self, f: types.FunctionType, name: str) -> list[int]:
@@ -418,6 +423,12 @@ class Form:
             return [Fetch.ARGUMENT, k, 0]
         defaults = f.__defaults__ or ()
         return [Fetch.OBJECT, id(defaults[k - len(positional)]), 0]
+
+    def counts(self, unweighed: c_int64) -> None:
+        """A call with many times the items of the last one that was timed counts for as many of
+        those that are not timed."""
+        self._unweighed = unweighed
+        self.memory.unweighed = ctypes.pointer(unweighed)
 
     def end(self) -> None:
         """From now on Python makes such calls."""
@@ -482,7 +493,7 @@ def source() -> str:
     kinds = [f"{kind.name} = {int(kind)}" for table in (Fetch, Fits, Gives) for kind in table]
     kinds += [
         f"VIEWS = {_VIEWS}", f"GENERATORS = {_GENERATORS}", f"AXES = {runtime.AXES}",
-        f"WRITEABLE = {direct.WRITEABLE}", f"OWN = {direct.OWN}",
+        f"WRITEABLE = {direct.WRITEABLE}", f"OWN = {direct.OWN}", f"FEW = {_FEW}",
     ]  # fmt: skip
     text = (
         runtime.C

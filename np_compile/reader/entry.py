@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from np_compile.attributes import has_dict, is_answered, own_dict
+from np_compile.attributes import has_dict, held, is_answered
 from np_compile.shim import is_writeable
 
 from . import direct, given, members, runtime, twister
@@ -481,7 +481,7 @@ class Entry:
         found = getattr(owner.type, name, None)
         if isinstance(written(found), types.FunctionType):
             x = self._object(owner)
-            if name in own_dict(x):
+            if name in held(x):
                 raise Unreadable(f"the attribute {name!r} hides a method")
             if isinstance(inspect.getattr_static(owner.type, name), staticmethod):
                 self.watch(path, found)
@@ -568,7 +568,7 @@ class Entry:
     def _is_set_first(self, r: Reader, owner: Obj, name: str) -> bool:
         """Whether an attribute that is set needs no value before, of what is known so far: it has
         none, or an array, which may be memory of another argument since the last call."""
-        own = own_dict(self._object(owner))
+        own = held(self._object(owner))
         if owner.type is dict or hasattr(owner.type, name):
             return False
         if ("attribute", *self.paths[owner.path], name) in r.memory:
@@ -582,7 +582,7 @@ class Entry:
             return value
         if value != Known(None) and not isinstance(value, OrNone):
             return value
-        if name in vars(self._object(owner)):
+        if name in held(self._object(owner)):
             r.memory[place] = {}
             raise Again
         if value == Known(None):

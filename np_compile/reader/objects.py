@@ -22,7 +22,7 @@ from itertools import count
 from types import FunctionType, MemberDescriptorType
 from typing import Any
 
-from np_compile.attributes import has_dict, own_dict, slot_values
+from np_compile.attributes import has_dict, held, slot_values
 
 from .exits import of_words
 from .lists import (
@@ -146,7 +146,7 @@ def is_written(kind: type) -> bool:
 def names_in(x: Any) -> list[str]:
     """The names of an object's own attributes that are set."""
     kind = type(x)
-    found = [*own_dict(x), *slot_values(x)]
+    found = [*held(x), *slot_values(x)]
     return [name for name in found if _is_plain(inspect.getattr_static(kind, name, None))]
 
 

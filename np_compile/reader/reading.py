@@ -57,6 +57,10 @@ _IDLE = 4  # calls that Python carries out to the end, before a function runs as
 _OVERLAP = Refused("arrays that share memory", 0, 0)
 
 
+def _unnoted(args: tuple, kwargs: dict, seconds: float, runs: int) -> None:
+    """Nobody asks how long calls take that Python had to end."""
+
+
 def of_helper(
     f: types.FunctionType, account: Budget | None = None
 ) -> Callable[[tuple, dict], tuple | None] | None:
@@ -114,7 +118,8 @@ class Reading:
     in a call. for_sizes: how such calls are read, where loops do the same to whole arrays, and
     others are recorded. as_not_kept: whether it would be recorded, if such calls were kept. taker:
     of the forms of calls that C makes by itself, if there is one. account: what its readings are
-    on, where it has no budget of its own. is_new_to_c: whether it makes
+    on, where it has no budget of its own. on_leaving: told of calls that Python had to end: their
+    arguments, seconds, and how often it has run by then. is_new_to_c: whether it makes
     calls like the last one of `call` only from then on."""
 
     def __init__(
@@ -139,6 +144,8 @@ class Reading:
         self._refused: dict[Any, Refused] = {}
         self.given_up: str = ""
         self._stands = False  # whether it runs as it stands now that it was given up
+        self.on_leaving: Callable[[tuple, dict, float, int], Any] = _unnoted
+        self._times_left = 0
         self._left_for_later = False  # whether the first call was not recorded, as it was read
         self._awaited: Region | None = None  # the first one, where all are the compiler's still
 
@@ -225,6 +232,14 @@ class Reading:
     def call(self, args: tuple, kwargs: dict, changed: list[Any] | None = None) -> Any:
         """The result of a call, or MISS if it is to run otherwise. changed: gets the arrays that
         it may have changed, or None for all that it can reach."""
+        left, start = self._times_left, time.perf_counter()
+        try:
+            return self._called(args, kwargs, changed)
+        finally:
+            if self._times_left > left:
+                self.on_leaving(args, kwargs, time.perf_counter() - start, self.runs)
+
+    def _called(self, args: tuple, kwargs: dict, changed: list[Any] | None) -> Any:
         changed = [] if changed is None else changed
         if errstate.raises():
             return MISS
@@ -282,6 +297,7 @@ class Reading:
         self, node: Any, region: Region, state: Any, number: int, args: tuple, kwargs: dict
     ) -> Any:
         """As `call`, of a call of a region that C has made up to its end."""
+        start = time.perf_counter()
         exit_, value, left = region.ended(state, number)
         region.ran()
         self._runs += 1
@@ -295,6 +311,7 @@ class Reading:
         try:
             return self._go_on(node, values, [], (region, exit_, value, left))
         finally:
+            self.on_leaving(args, kwargs, time.perf_counter() - start, self.runs)
             self._budget.ended()
 
     def _bound(self, args: tuple, kwargs: dict) -> dict[str, Any] | None:
@@ -390,6 +407,7 @@ class Reading:
                     return value
                 changed.append(None)
                 exit_.count += 1
+                self._times_left += 1
                 if not is_first(exit_):
                     self._left(node, first, region, exit_, values)
                 step = self._next(node, exit_.top + 1)

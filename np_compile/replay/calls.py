@@ -22,6 +22,7 @@ import torch
 from torch._C._dynamo.eval_frame import get_eval_frame_callback
 
 from np_compile import config, dict_tags, errstate
+from np_compile.capture.policy.budget import Pause
 from np_compile.capture.state import captures
 from np_compile.kernels import build
 from np_compile.kernels.build import driver
@@ -289,7 +290,7 @@ class Table:
     """
 
     def __init__(self, function: Any = None, pause: Any = None, unweighed: Any = None) -> None:
-        self._function, self._pause = function, (c_int64 * 6)() if pause is None else pause
+        self._function, self._pause = function, Pause() if pause is None else pause
         self._stands: Any = None
         self._memory = _Table(miss=id(MISS), function=id(function), pause=self._pause)
         if unweighed is not None:

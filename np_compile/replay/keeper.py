@@ -206,7 +206,16 @@ class Keeper:
         known, given, names = self.plain.get(choice), (*args, *kwargs.values()), tuple(kwargs)
         found = self._plain(given, names)
         calls = found.entry.skips + 1 if found is not None and found is known else 1
-        result = choice.call(self.function, args, kwargs, calls)
+        try:
+            return choice.call(self.function, args, kwargs, calls)
+        finally:  # also of one that raises
+            self._ran_plainly(choice, known, found, given, names, roughly)
+
+    def _ran_plainly(
+        self, choice: Choice, known: Plain | None, found: Plain | None, given: tuple,
+        names: tuple[str, ...], roughly: bool,
+    ) -> None:  # fmt: skip
+        """Note such a call, which is one of `found`; known: what is known by its choice."""
         if choice.way != "plain":
             if known is not None:
                 self._drop(known)
@@ -219,7 +228,6 @@ class Keeper:
                 self._learn(choice, *kinds, names)
         if choice.way == "plain" and choice not in self.plain:
             choice.budget.idle = True
-        return result
 
     def _plain(self, given: tuple, names: tuple[str, ...]) -> Plain | None:
         """What C knows of such a call, if it is that it runs as it stands."""
@@ -262,6 +270,8 @@ class Keeper:
         """From now on C makes calls of what was made of the function's source: see `Form`."""
         made = Entry(Way.READ, form.count, form.names, ())
         made.made_by(form.called, form.memory, form.sees_all)
+        if self._unweighed is not None:
+            form.counts(self._unweighed)
         with self._lock:
             self._read = (made, *self._read[: READ - 1])
             self._publish()

@@ -27,7 +27,7 @@ from ..support import (
     compiled,
     counted_nodes,
     data,
-    lasts,
+    lasts_plainly,
     wait_for,
     wait_for_workers,
 )
@@ -431,10 +431,13 @@ def test_a_pause_lasts_for_as_many_calls_as_take_it_where_they_come_seldom(clock
     assert budget.pause[2] > 0
     length = budget.pause[0] - before
     assert budget.pause[5] - budget.pause[0] > 10 * length  # while it takes but little of the time
-    for longest, calls, runs in ((10**12, 0, True), (10**12, 50, False), (-1, 0, False)):
+    for longest, calls, seldom, runs in (
+        (10**12, 0, 63, True), (10**12, 50, 0, False), (10**12, 50, 1, False), (-1, 0, 63, False),
+        (-1, 50, 63, True),  # one of 64 looks at the clock
+    ):  # fmt: skip
         now = time.monotonic_ns()
         budget.pause[:3] = now - 10**9, calls, 50
-        budget.pause[5] = now + longest
+        budget.pause[5:] = now + longest, seldom
         fast(x)
         assert (budget.pause[1] == calls + 1) is runs  # else it was looked at, and a new one began
 
@@ -472,7 +475,7 @@ def test_a_pause_comes_after_calls_that_took_a_good_part_longer_for_nothing(
 ):
     b = Budget(asked=False)
     b.begins()
-    b.idle, b._took = True, seconds - beyond
+    b.idle, b.took = True, seconds - beyond
     clock.passes(seconds)
     b.ended()
     assert (b.pause[0] > 0) is rests
@@ -876,7 +879,7 @@ def test_a_cold_function_calls_what_is_kept_for_many_sizes(monkeypatch, clock):
     ran = []
     run = Keeper.run_for_sizes
     monkeypatch.setattr(Keeper, "run_for_sizes", lambda *a: ran.append(run(*a)) or ran[-1])
-    lasts(Budget, "timed", 1.0, clock, monkeypatch)
+    lasts_plainly(1.0, clock, monkeypatch)
     for n in range(60_000, 60_100):
         np.testing.assert_allclose(fast(x[:n]), np.sin(x[:n]) * 2 + 1, rtol=1e-9)
     # Both ways are timed; as NumPy is not faster, the calls stay compiled.
@@ -1020,3 +1023,11 @@ def test_inputs_take_a_compile_as_long_as_calls(count, free, monkeypatch):
         np.testing.assert_array_equal(fast(*[np.ones(2)] * count), np.ones(2 * count))
         fast(*[np.arange(2.0) + k for k in range(count)])
     assert (1 + count, free) in asked
+
+
+@pytest.mark.parametrize(("took", "calls"), [(1e-7, 64), (1e-6, 16), (3e-6, 4), (2e-5, 1), (1, 1)])
+def test_short_calls_of_a_pause_look_at_the_clock_seldom(took, calls):
+    b = Budget(asked=False)
+    b.took = took
+    b._rests(1.0, 0)
+    assert b.pause[6] == calls - 1

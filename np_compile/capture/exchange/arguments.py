@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.attributes import has_dict, own_dict, slot_values, slots
+from np_compile.attributes import has_dict, held, set_held, slot_values, slots
 from np_compile.tape.tree import with_items
 
 from ..arrays.array import Array
@@ -61,7 +61,7 @@ def is_record(x: Any) -> bool:
 
 def attributes(x: Any) -> dict[str, Any]:
     """The attributes of a record, those in `__slots__` too."""
-    return {**own_dict(x), **slot_values(x)}
+    return {**held(x), **slot_values(x)}
 
 
 def set_attributes(x: Any, values: dict[str, Any]) -> None:
@@ -74,7 +74,7 @@ def set_attributes(x: Any, values: dict[str, Any]) -> None:
         elif name in present:
             slot.__delete__(x)
     if has_dict(type(x)):
-        _set_items(own_dict(x), {k: v for k, v in values.items() if k not in in_slots})
+        set_held(x, {k: v for k, v in values.items() if k not in in_slots})
 
 
 def _set_items(target: dict, values: dict) -> None:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from np_compile.attributes import own_dict
+from np_compile.attributes import held
 
 from .codes import compared, compared_attributes, compared_by_identity, mentioned
 from .entrances import ASKED_OF, Entrances, is_of_threads, own_code
@@ -406,7 +406,7 @@ class Substitution:
             for kind in (value if isinstance(value, type) else type(value)).__mro__:
                 if kind.__module__ != "builtins" and origin_of(kind) == "user":
                     self.entrances.add_class(kind)
-                    inside = own_dict(value).values()
+                    inside = held(value).values()
         if depth:
             for v in itertools.islice(inside, _LOOKED_AT):
                 self.meet(v, depth - 1)

@@ -48,6 +48,10 @@ _PAUSE = 5e-2  # seconds in which calls run as they stand, before one is looked 
 _IDLE = 5e-3  # and in which they do after one that Python has made for nothing, or has timed
 _NONE = -1  # the number of jobs that have ended, where no job's end matters
 _DISPATCH = 1e-3  # seconds at most until it is clear that a call runs as it stands
+_UNLOOKED = 2e-5  # and that calls of a pause take before the clock is looked at again,
+_UNLOOKED_CALLS = 64  # of so many at most
+
+Pause = c_int64 * 7
 
 
 _OWN = 3  # functions of one code that have accounts of their own
@@ -101,22 +105,24 @@ class Budget:
     cost but the look at what is known, in nanoseconds, how many have done so, how many take so
     long, the jobs that had ended before it, as the next one's end is the pause's too if the
     function waits for one, whether
-    calls that are timed both ways do so too, and its end however many have done so.
+    calls that are timed both ways do so too, its end however many have done so, and of how many
+    one looks at the clock, a power of two less one.
+    took: seconds of the last call as it stands that was timed.
     start: when the last call began that was not known. idle: whether it went through Python to run
     as it stands, also as one of those that are timed both ways.
     """
 
     __slots__ = (
         "_asked", "_attempts", "_awaited", "_begun", "_built", "_calls", "_inside", "_last",
-        "_made", "_noted", "_seconds", "_spent_before", "_stopped", "_took", "_usual", "cold",
-        "idle", "lent", "owed", "pause", "reads", "start", "turn", "worked",
+        "_made", "_noted", "_seconds", "_spent_before", "_stopped", "_usual", "cold", "idle",
+        "lent", "owed", "pause", "reads", "start", "took", "turn", "worked",
     )  # fmt: skip
 
     def __init__(self, asked: bool):
         self._asked = asked
         self.lent = ASKED if asked else SECONDS
         self.cold = self.reads = False
-        self.pause = (c_int64 * 6)()  # where C reads it
+        self.pause = Pause()  # where C reads it
         self._inside = False  # a call that is timed
         self._attempts = 0  # since time was lent
         self._made = 0  # and in all
@@ -128,7 +134,7 @@ class Budget:
         self._spent_before = 0.0  # as `seconds_spent`
         self.start = 0.0
         self.idle = False
-        self._took = _PAUSE  # seconds of the last call as it stands
+        self.took = _PAUSE
         self._usual = _SHORTEST  # seconds of a call as it stands, but for long ones
         self.owed = 0.0
         self.worked = 0.0
@@ -173,7 +179,7 @@ class Budget:
             self.reads = False
         self.cold = self._missing() > 0
         spent = time.perf_counter() - self.start
-        beyond = 2 * (spent - self._took)  # as much again is lost around it, and in caches
+        beyond = 2 * (spent - self.took)  # as much again is lost around it, and in caches
         if self.idle and (spent < _IDLE or beyond > _SHARE * spent):
             self._rests(min(max(beyond / _SHARE, _IDLE), _PAUSE), self._jobs(), 1)
 
@@ -268,8 +274,10 @@ class Budget:
         waits for none."""
         self.worked += self._usual * self.pause[1]
         self.pause[1] = 0
-        self.pause[2] = int(max(seconds, 0.0) / self._took)
+        self.pause[2] = int(max(seconds, 0.0) / self.took)
         self.pause[3], self.pause[4] = ended, between
+        few = min(int(_UNLOOKED / self.took), _UNLOOKED_CALLS)
+        self.pause[6] = (1 << max(few.bit_length() - 1, 0)) - 1
         now, length = time.monotonic_ns(), int(max(seconds, 0.0) * 1e9)
         self.pause[0], self.pause[5] = now + length, now + int(length / _SHARE)
 
@@ -280,9 +288,7 @@ class Budget:
 
     def timed(self, function: Callable, args: tuple, kwargs: dict, calls: int = 1) -> Any:
         """The result of a call that runs as it stands, one of so many."""
-        if self._inside:  # the time of the outer one is its time too
-            return function(*args, **kwargs)
-        self._inside = True
+        within, self._inside = self._inside, True
         outer, _local.outer = _local.outer, self
         spent, start = _local.spent, time.perf_counter()
         try:
@@ -290,10 +296,11 @@ class Budget:
         finally:
             seconds = max(time.perf_counter() - start - (_local.spent - spent), _SHORTEST)
             _local.outer = outer
-            self._took = seconds
-            self._usual = max(min(seconds, 2 * self._usual), _SHORTEST)
-            self.worked += seconds + (calls - 1) * self._usual
-            self._inside = False
+            self.took = seconds
+            self._inside = within
+            if not within:  # else the time of the outer one is its time too
+                self._usual = max(min(seconds, 2 * self._usual), _SHORTEST)
+                self.worked += seconds + (calls - 1) * self._usual
 
     def records(self, touched: int, worked: float) -> bool:
         """Whether a new call is to be recorded that touches so many bytes."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator
+from ctypes import c_int64
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,8 +139,8 @@ class Choice:
     """
 
     __slots__ = (
-        "_compiling", "_first", "_slow", "_span", "_until", "awaited", "budget", "compiled",
-        "plain", "runs", "tries", "vain", "way",
+        "_compiling", "_credit", "_first", "_noted", "_slow", "_span", "_until", "awaited",
+        "budget", "compiled", "plain", "runs", "tries", "vain", "way",
     )  # fmt: skip
 
     def __init__(self, budget: Budget) -> None:
@@ -153,6 +154,7 @@ class Choice:
         # Whether it was decided once: other functions that it calls may have been compiled then.
         self._first = True
         self._slow = 0
+        self._credit, self._noted = 0.0, 0  # seconds gained, compiled calls when that was noted
         self._until = self._span = _LOOK  # calls before both ways are looked at again
 
     def waits(self) -> bool:
@@ -181,11 +183,14 @@ class Choice:
                 self._again(2 * self._span)
                 return function(*args, **kwargs)
         spent, processor, start = seconds_spent(), time.thread_time(), time.perf_counter()
-        result = self.budget.timed(
-            function, args, kwargs, 1 if self.way is None else max(calls, SAMPLED)
-        )
-        seconds = time.perf_counter() - start
-        if seconds_spent() - spent < _OTHERS * seconds:
+        every = 1 if self.way is None else max(calls, SAMPLED)
+        try:
+            result = self.budget.timed(function, args, kwargs, every)
+        except BaseException:
+            self._raised_plain()
+            raise
+        seconds = self.budget.took  # of nothing but the function: short ones take less than this
+        if seconds_spent() - spent < _OTHERS * (time.perf_counter() - start):
             own = time.thread_time() - processor
             self._ran_plain(seconds, own > seconds / 2)
         else:
@@ -211,9 +216,14 @@ class Choice:
         return min(max(SELDOM, int(_UNTIMED / max(self.compiled, 1e-9))), _SAMPLED_SHORT)
 
     @property
+    def is_slow(self) -> bool:
+        """Whether the last calls that were timed took longer than others do in the other way."""
+        return self._slow > 0
+
+    @property
     def soon(self) -> int:
-        """The same while calls of other kinds come, of which it is not known yet which way is the
-        faster one: they are met only by calls that are timed."""
+        """The same where the last ones were slow, and while calls of other kinds come, of which it
+        is not known yet which way is the faster one: they are met only by calls that are timed."""
         return min(int(_BETWEEN / max(self.compiled, 1e-9)), self.seldom)
 
     def _ran_plain(self, seconds: float, alone: bool) -> None:
@@ -225,6 +235,32 @@ class Choice:
         self.tries += 1
         self._decide(alone)
         self.budget.idle = self.way is None
+
+    def _raised_plain(self) -> None:
+        """Note a call as it stands that raised: it says nothing of how long others take. Where no
+        compiled one has ended either, there is nothing to be gained."""
+        self.tries += self.way is None
+        if self.way is None and (math.isinf(self.compiled) or self.tries >= _MORE):
+            self.way = "plain"
+        if self.way == "plain" and math.isinf(self.plain):
+            self.plain = self.budget.took
+        self.budget.idle = self.way is None
+
+    def leaves(self, seconds: float, runs: int) -> None:
+        """Note a compiled call that Python has ended, as where it raised, which takes many times as
+        long: where all together take longer than they do as they stand, they run so. runs: how
+        many there were by now."""
+        since, self._noted = max(runs - self._noted, 0), runs
+        if self.way is None:
+            self.runs += 1
+        if self.way != "compiled" or math.isinf(self.plain):
+            return
+        gain = self.plain - self.compiled
+        self._credit = min(self._credit + since * gain, max(_SHORT, _PATIENCE * gain))
+        self._credit -= seconds - self.plain
+        if self._credit < 0:
+            self.way, self._credit, self._first = "plain", 0.0, False
+            self._until = self._span = min(max(2 * self._span, _LOOK_LATER), _LOOK_MOST)
 
     def ran_kept(self, seconds: float) -> None:
         """Note a compiled call that ran without Python, as those before it did."""
@@ -274,6 +310,7 @@ class Choice:
         with arguments of the same types."""
         if self.way is not None:
             self._gains(seconds, self.seldom)
+            self._compare(seconds, self.plain)
         by_element = seconds < _ELEMENT * single
         self.ran_for_sizes(seconds, others if by_element else ())
         if self.way is not None or self.runs < 2 or not by_element:
@@ -352,6 +389,19 @@ class Choice:
 def of_types(choices: dict[tuple, Choice], kind: tuple[tuple, tuple]) -> Iterator[Choice]:
     """The choices of calls with arguments of the types of a kind."""
     return (c for (types, *_), c in choices.items() if types == kind[0])
+
+
+def leaves(
+    choices: dict[tuple, Choice], unweighed: c_int64, args: tuple, kwargs: dict, seconds: float,
+    runs: int,
+) -> None:  # fmt: skip
+    """Note a compiled call that Python has ended: see `Choice.leaves`. unweighed: how many calls
+    more are taken to be compiled."""
+    choice = choices.get(kind_of(args, kwargs))
+    if choice is not None:
+        choice.leaves(seconds, runs)
+    if choice is None or choice.way != "compiled":
+        unweighed.value = 0
 
 
 def new_choice(choices: dict[tuple, Choice], key: tuple, budget: Budget) -> Choice:
