@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from types import MemberDescriptorType
 from typing import Any
 
@@ -40,6 +41,12 @@ def slot_values(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return found
+
+
+def base_of_container(x: Any) -> Any:
+    """What of list, dict, deque and set an object is, whose methods go past code of its own class;
+    None, if it is none of them."""
+    return next((c for c in (list, dict, deque, set) if isinstance(x, c)), None)
 
 
 def is_answered(x: Any, name: str) -> bool:

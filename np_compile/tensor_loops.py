@@ -13,6 +13,7 @@ otherwise than by its arguments, recording does it.
 
 from __future__ import annotations
 
+import enum
 import threading
 import time
 import types
@@ -266,7 +267,9 @@ class TensorLoops:
             if id(x) in known:
                 continue
             known[id(x)] = x
-            if is_record(x):
+            if isinstance(x, enum.Enum):
+                self._reached.of(type(x))
+            elif is_record(x):
                 self._reached.of(type(x))
                 yield x
                 yield from self._found(attributes(x).values(), known)
@@ -407,7 +410,7 @@ class _Loan(Loan):
         self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
 
     def take(self, x: Any) -> Any:
-        if not is_record(x) or id(x) in self._made:
+        if not is_record(x) or id(x) in self._made or isinstance(x, enum.Enum):
             return super().take(x)
         made = self.pair(x, object.__new__(type(x)))
         set_attributes(made, {k: self.take(v) for k, v in attributes(x).items()})
