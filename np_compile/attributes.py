@@ -46,7 +46,9 @@ def slot_values(x: Any) -> dict[str, Any]:
 def base_of_container(x: Any) -> Any:
     """What of list, dict, deque and set an object is, whose methods go past code of its own class;
     None, if it is none of them."""
-    return next((c for c in (list, dict, deque, set) if isinstance(x, c)), None)
+    if not isinstance(x, (list, dict, deque, set)):
+        return None
+    return next(c for c in (list, dict, deque, set) if isinstance(x, c))
 
 
 def is_answered(x: Any, name: str) -> bool:

@@ -9,6 +9,8 @@ from typing import Any
 from .attributes import base_of_container
 from .tape.tree import with_items
 
+SIMPLE = frozenset((int, float, complex, bool, str, bytes, type(None)))  # no array is found in them
+
 
 class Loan:
     """The arrays and structures of one call, and what stands for them in it."""
@@ -64,6 +66,8 @@ class Loan:
     def give(self, x: Any) -> Any:
         """A result with the caller's arrays for what stands for them, and arrays of his kind for
         what is new. Lists, dicts, deques and sets that are new change where they are."""
+        if type(x) in SIMPLE:
+            return x
         known = self._given.get(id(x))
         if known is not None:
             return known

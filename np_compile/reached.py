@@ -42,8 +42,9 @@ _PLAIN = (
     datetime.time, datetime.timedelta, logging.Logger,
 )  # fmt: skip
 _OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_CACHED = functools._lru_cache_wrapper
 _STRUCTURES = (list, dict, set, tuple, frozenset, deque, defaultdict, Counter, OrderedDict)
-_METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
+METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
 
 _FAR = (eval, exec, compile, globals, __import__)
@@ -151,7 +152,7 @@ def _read_by_value(where: str, x: Any, known: set[Any], depth: int = 0) -> Itera
     g = source.written(x)
     if isinstance(g, types.FunctionType) and _library(g.__module__) not in _MODULES:
         yield from _read_by(g, known)
-    elif type(x) in _METACLASSES and origin_of(x) == "user":
+    elif type(x) in METACLASSES and origin_of(x) == "user":
         yield from _read_by_class(x, known)
     elif isinstance(x, enum.Enum) and origin_of(type(x)) == "user":
         yield from _read_by_class(type(x), known)
@@ -165,13 +166,15 @@ def _read_by_value(where: str, x: Any, known: set[Any], depth: int = 0) -> Itera
         yield from _read_by_items(where, [x.__func__, x.__self__], known, depth + 1)
     elif type(x) is functools.partial:
         yield from _read_by_items(where, [x.func, x.args, x.keywords], known, depth + 1)
+    elif type(x) is _CACHED and isinstance(x.__wrapped__, types.FunctionType):
+        yield from _read_by(x.__wrapped__, known)  # keeps arrays in each case
     elif type(x) is np.vectorize and isinstance(x.pyfunc, types.FunctionType):
         yield from _read_by(x.pyfunc, known)
     elif depth < _DEEP and is_record(x) and not slots(type(x)):
         yield own_dict, x, own_dict(x)
         yield from _read_by_value(where, type(x), known)
         yield from _read_by_items(where, own_dict(x), known, depth + 1)
-    elif not _is_plain(x):
+    elif not is_plain(x):
         raise Stays(f"{where}, {'which holds a' if depth else 'a'} {type(x).__name__}")
 
 
@@ -193,7 +196,7 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
             continue
         if base.__module__ in ("abc", "enum", "typing"):
             continue
-        if origin_of(base) != "user" or type(base) not in _METACLASSES:
+        if origin_of(base) != "user" or type(base) not in METACLASSES:
             raise Stays(f"the class {kind.__name__}, which has a base that is not the user's")
         members = base.__members__ if issubclass(base, enum.Enum) else {}
         for member in members.values():
@@ -212,13 +215,13 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
             generated = isinstance(f, types.FunctionType) and f.__code__.co_filename == "<string>"
             if generated and not _MADE_OF.isdisjoint(vars(base)):
                 continue
-            if name == "_field_defaults" and all(map(_is_plain, x.values())):
+            if name == "_field_defaults" and all(map(is_plain, x.values())):
                 continue
             yield vars(base).get, name, x
             parts: Any = (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,)
             for part in parts:
                 if isinstance(part, types.FunctionType):
-                    if not _is_plain(part):
+                    if not is_plain(part):
                         yield from _read_by(part, known, isinstance(x, classmethod))
                 else:
                     yield from _read_by_value(f"{kind.__name__}.{name}", part, known)
@@ -226,11 +229,12 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
 
 @functools.lru_cache(4096)
 def _names_of(
-    code: types.CodeType, of_class: bool = False, around: frozenset[str] = frozenset()
-) -> tuple[str, ...] | str:
+    code: types.CodeType, of_class: bool = False, around: frozenset[str] = frozenset(),
+    shared: frozenset[str] = frozenset(),
+) -> tuple[str, ...] | str:  # fmt: skip
     """The names that code reads; where it changes what they lead to, how. of_class: whether its
     first argument is a class. around: locals of the code around it that hold objects among the
-    arguments, or that the call has made."""
+    arguments, or that the call has made. shared: those that it may bind anew (`nonlocal`)."""
     others = {*code.co_varnames[:1]} if of_class else set()  # locals that may be no object's
     cells = around.union(code.co_cellvars) - {"__class__"}
     before: Any = None
@@ -249,7 +253,8 @@ def _names_of(
         harmless = (
             op == "STORE_ATTR" and before is not None and _is_of_object(before, others, cells)
         ) or (op == "IMPORT_NAME" and str(step.argval).partition(".")[0] in _MODULES)
-        changes = op in _CHANGING or (op == "STORE_DEREF" and step.argval in code.co_freevars)
+        outer = op in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+        changes = op in _CHANGING or (outer and step.argval not in shared)
         if changes and not harmless:
             return f"the instruction {op} (line {code.co_firstlineno} and on)"
         stores = op.startswith("STORE_FAST") or op == "STORE_DEREF"
@@ -259,8 +264,10 @@ def _names_of(
     names = [*code.co_names, *code.co_freevars]
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            own = (cells - others).intersection(inner.co_freevars)
-            found = _names_of(inner, around=frozenset(own))
+            free = inner.co_freevars
+            own = (cells - others).intersection(free)
+            of_call = shared.union(code.co_cellvars).intersection(free)
+            found = _names_of(inner, around=frozenset(own), shared=frozenset(of_call))
             if isinstance(found, str):
                 return found
             names += found
@@ -295,7 +302,7 @@ def _library(module: str | None) -> str:
     return (module or "").partition(".")[0].removeprefix("_")
 
 
-def _is_plain(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
     """Whether no tensor is found in a value, nor can be put there."""
     if isinstance(x, types.ModuleType):
         return _library(x.__name__) in _MODULES

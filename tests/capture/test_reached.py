@@ -100,8 +100,40 @@ def by_a_default(x, rng, powers=[1, 2]):  # noqa: B006 - a list that is a defaul
     return part(x, rng) ** powers[-1]
 
 
+@functools.lru_cache
+def table(n):
+    return np.arange(float(n))
+
+
+def by_a_cache(x, rng):
+    return part(x, rng)[:3] * table(3) + table(int(rng.integers(3, 6)))[-1]
+
+
+def by_nonlocal(x, rng):
+    count, rest = 0, part(x, rng)
+
+    def take():
+        nonlocal count, rest
+        count += 1
+        rest = rest[1:]
+
+    while len(rest) > 2:
+        take()
+    return rest * count
+
+
 @pytest.mark.parametrize(
-    "f", [by_partials, by_members, by_an_object, by_a_method, by_numbers, by_a_default]
+    "f",
+    [
+        by_a_cache,
+        by_nonlocal,
+        by_partials,
+        by_members,
+        by_an_object,
+        by_a_method,
+        by_numbers,
+        by_a_default,
+    ],
 )
 def test_names_that_lead_to_no_tensor(f):
     fast, rng, of_plain = compiled(f), np.random.default_rng(3), np.random.default_rng(3)
@@ -126,6 +158,33 @@ def test_members_among_the_arguments():
         assert its is way
         assert (type(y), down) == (torch.Tensor, k % 2 == 1)
     assert fast._reading._why == ""
+
+
+@pytest.mark.parametrize("kind", [b"ab", np.tanh, np.float32, Model, slice(1, 3), re.compile("a")])
+def test_values_among_the_arguments(kind):
+    def f(x, kind, rng):
+        return part(x, rng), kind
+
+    fast, rng = compiled(f), np.random.default_rng(3)
+    for _ in range(5):
+        y, its = fast(series(), kind, rng)
+        assert type(y) is torch.Tensor
+        assert its is kind
+    assert fast._reading._why == ""
+
+
+def test_a_variable_of_the_code_around_is_left_to_recording():
+    last = None
+
+    def keeps(x, rng):
+        nonlocal last
+        last = part(x, rng)
+        return len(last)
+
+    fast, rng = compiled(keeps), np.random.default_rng(3)
+    for _ in range(5):
+        fast(series(), rng)
+        assert type(last) is torch.Tensor
 
 
 def test_what_an_object_gets_is_a_tensor():
