@@ -121,12 +121,14 @@ def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> 
     if f in known:
         return
     known.add(f)
-    attributes_ = f.__dict__.copy()
-    wrapped = attributes_.pop("__wrapped__", None)
-    if attributes_:
-        raise Stays(f"the function {f.__name__} has attributes")
+    wrapped = f.__dict__.get("__wrapped__")
     if isinstance(wrapped, types.FunctionType):
         yield from _read_by(wrapped, known)
+    if f.__dict__:
+        yield own_dict, f, f.__dict__
+    for name, v in f.__dict__.items():
+        if name != "__wrapped__":
+            yield from _read_by_value(f"an attribute of {f.__name__}", v, known, 1)
     for d in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
         yield from _read_by_value(f"a default of {f.__name__}", d, known, 1)
     names = _names_of(f.__code__, of_class)

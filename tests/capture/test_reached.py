@@ -3,6 +3,7 @@ and what they put there are tensors."""
 
 from __future__ import annotations
 
+import abc
 import enum
 import functools
 import re
@@ -122,9 +123,33 @@ def by_nonlocal(x, rng):
     return rest * count
 
 
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self, x): ...
+
+
+class Disk(Shape):
+    def area(self, x):
+        return np.pi * x**2
+
+
+def by_a_base_class(x, rng):
+    return Disk().area(part(x, rng))
+
+
+def by_its_attribute(x, rng):
+    by_its_attribute.seen["last"] = part(x, rng)
+    return by_its_attribute.seen["last"]
+
+
+by_its_attribute.seen = {}
+
+
 @pytest.mark.parametrize(
     "f",
     [
+        by_a_base_class,
+        by_its_attribute,
         by_a_cache,
         by_nonlocal,
         by_partials,
@@ -209,8 +234,9 @@ def test_what_an_object_gets_is_a_tensor():
         (lambda t: enum.Enum("Held", {"A": t}).A, "Held, which holds a Tensor"),
         (lambda t: defaultdict(lambda: t), "the name t, a Tensor"),
         (lambda t: deque([t]), "the name HELD, which holds a Tensor"),
+        (lambda t: marked(raised, t), "an attribute of made, which holds a Tensor"),
     ],
-    ids=["partial", "method", "member", "factory", "deque"],
+    ids=["partial", "method", "member", "factory", "deque", "attribute"],
 )
 def test_names_that_lead_to_tensors(make, why, monkeypatch):
     def held(x, rng):
@@ -225,6 +251,14 @@ def test_names_that_lead_to_tensors(make, why, monkeypatch):
 
 
 HELD = None
+
+
+def marked(f, value):
+    def made(x):
+        return f(x)
+
+    made.value = value
+    return made
 
 
 MAKES = {
