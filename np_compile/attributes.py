@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+from collections import deque
 from collections.abc import Iterable
 from types import CodeType, FunctionType, MemberDescriptorType
 from typing import Any
@@ -135,6 +136,14 @@ def slot_values(x: Any) -> dict[str, Any]:
         except AttributeError:
             continue
     return found
+
+
+def base_of_container(x: Any) -> Any:
+    """What of list, dict, deque and set an object is, whose methods go past code of its own class;
+    None, if it is none of them."""
+    if not isinstance(x, (list, dict, deque, set)):
+        return None
+    return next(c for c in (list, dict, deque, set) if isinstance(x, c))
 
 
 def is_answered(x: Any, name: str) -> bool:

@@ -3,9 +3,13 @@ also in lists, tuples and dicts, and the way back."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
+from .attributes import base_of_container
 from .tape.tree import with_items
+
+SIMPLE = frozenset((int, float, complex, bool, str, bytes, type(None)))  # no array is found in them
 
 
 class Loan:
@@ -61,7 +65,9 @@ class Loan:
 
     def give(self, x: Any) -> Any:
         """A result with the caller's arrays for what stands for them, and arrays of his kind for
-        what is new. Lists, dicts and sets that are new change where they are."""
+        what is new. Lists, dicts, deques and sets that are new change where they are."""
+        if type(x) in SIMPLE:
+            return x
         known = self._given.get(id(x))
         if known is not None:
             return known
@@ -79,10 +85,12 @@ class Loan:
                 return made
             x.clear()
             x.update(made)
-        if type(x) in (list, dict) and id(x) not in self._passed:
+        kind = base_of_container(x)
+        if kind in (list, dict, deque) and id(x) not in self._passed:
             self._passed[id(x)] = x
-            for k, v in list(x.items() if type(x) is dict else enumerate(x)):
-                x[k] = self.give(v)
+            for k, v in list(dict.items(x) if kind is dict else enumerate(kind.__iter__(x))):
+                if (given := self.give(v)) is not v:
+                    kind.__setitem__(x, k, given)
         return x
 
     def end(self) -> None:

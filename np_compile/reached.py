@@ -4,17 +4,26 @@ be tensors among it, or it may put some there, arrays do not stand for the tenso
 from __future__ import annotations
 
 import abc
+import datetime
+import decimal
 import dis
+import enum
+import fractions
 import functools
 import logging
 import operator
+import random
+import re
 import types
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .attributes import own_dict, slots
+from .capture.exchange.arguments import is_record
 from .capture.names.origins import origin_of
 from .capture.names.substitute import contents
 from .loan import Loan
@@ -27,8 +36,15 @@ _OF_ITEMS = ("BINARY_SUBSCR", "BINARY_OP")  # of which Python 3.14 makes element
 _ITEMS = 1000  # of a list or dict, that are looked at
 _DEEP = 8  # lists in lists
 _OTHERS = 64
-_STRUCTURES = (list, dict, set, tuple)
-_METACLASSES = (type, abc.ABCMeta)
+_PLAIN = (
+    np.generic, np.dtype, np.ufunc, np.random.Generator, np.random.RandomState, random.Random,
+    bytes, range, slice, re.Pattern, fractions.Fraction, decimal.Decimal, datetime.date,
+    datetime.time, datetime.timedelta, logging.Logger,
+)  # fmt: skip
+_OF_C = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_CACHED = functools._lru_cache_wrapper
+_STRUCTURES = (list, dict, set, tuple, frozenset, deque, defaultdict, Counter, OrderedDict)
+METACLASSES = (type, abc.ABCMeta, enum.EnumMeta)
 _Name = tuple[Callable[[Any], Any], Any, Any]  # looks a name up; the name; what it led to
 
 _FAR = (eval, exec, compile, globals, __import__)
@@ -67,7 +83,7 @@ class Reached:
             of_class = isinstance(f, type)
             names = _read_by_class(f, self.functions) if of_class else _read_by(f, self.functions)
             self._names = list(names)
-            found = {id(x): x for *_, x in self._names if isinstance(x, (list, dict, set))}
+            found = {id(x): x for *_, x in self._names if isinstance(x, (list, dict, set, deque))}
             self._held = [(x, _items(x)) for x in found.values()]
 
     def of(self, x: Any) -> None:
@@ -105,15 +121,16 @@ def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> 
     if f in known:
         return
     known.add(f)
-    attributes_ = f.__dict__.copy()
-    wrapped = attributes_.pop("__wrapped__", None)
-    if attributes_:
-        raise Stays(f"the function {f.__name__} has attributes")
+    wrapped = f.__dict__.get("__wrapped__")
     if isinstance(wrapped, types.FunctionType):
         yield from _read_by(wrapped, known)
+    if f.__dict__:
+        yield own_dict, f, f.__dict__
+    for name, v in f.__dict__.items():
+        if name != "__wrapped__":
+            yield from _read_by_value(f"an attribute of {f.__name__}", v, known, 1)
     for d in (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()):
-        if not _is_plain(d):
-            raise Stays(f"a default of {f.__name__} is a {type(d).__name__}")
+        yield from _read_by_value(f"a default of {f.__name__}", d, known, 1)
     names = _names_of(f.__code__, of_class)
     if isinstance(names, str):
         raise Stays(names)
@@ -125,34 +142,48 @@ def _read_by(f: types.FunctionType, known: set[Any], of_class: bool = False) -> 
             found = contents, cells[name], contents(cells[name])
         yield found
         x: Any = builtins.get(name) if found[2] is None else found[2]
-        g = source.written(x)
-        if isinstance(g, types.FunctionType) and _library(g.__module__) not in _MODULES:
-            yield from _read_by(g, known)
-        elif type(x) in _METACLASSES and origin_of(x) == "user":
-            yield from _read_by_class(x, known)
-        elif type(x) in _STRUCTURES and len(x) <= _ITEMS:
-            yield from _read_by_items(name, x, known)
-        elif type(x) is np.vectorize and isinstance(x.pyfunc, types.FunctionType):
-            yield from _read_by(x.pyfunc, known)
-        elif not _is_plain(x):
-            raise Stays(f"the name {name}, a {type(x).__name__}")
+        yield from _read_by_value(f"the name {name}", x, known)
 
 
 def _itself(x: Any) -> Any:
     return x
 
 
-def _read_by_items(name: str, x: Any, known: set[Any], depth: int = 0) -> Iterator[_Name]:
-    """As `_read_by`, of what is in a list, tuple, dict or set."""
+def _read_by_value(where: str, x: Any, known: set[Any], depth: int = 0) -> Iterator[_Name]:
+    """As `_read_by`, of what a name leads to, or of what is in that."""
+    g = source.written(x)
+    if isinstance(g, types.FunctionType) and _library(g.__module__) not in _MODULES:
+        yield from _read_by(g, known)
+    elif type(x) in METACLASSES and origin_of(x) == "user":
+        yield from _read_by_class(x, known)
+    elif isinstance(x, enum.Enum) and origin_of(type(x)) == "user":
+        yield from _read_by_class(type(x), known)
+    elif type(x) in _STRUCTURES and len(x) <= _ITEMS and depth < _DEEP:
+        if depth and type(x) is not tuple:
+            yield _itself, x, x
+        yield from _read_by_items(where, x, known, depth + 1)
+        if type(x) is defaultdict:
+            yield from _read_by_value(where, x.default_factory, known, depth + 1)
+    elif type(x) is types.MethodType:
+        yield from _read_by_items(where, [x.__func__, x.__self__], known, depth + 1)
+    elif type(x) is functools.partial:
+        yield from _read_by_items(where, [x.func, x.args, x.keywords], known, depth + 1)
+    elif type(x) is _CACHED and isinstance(x.__wrapped__, types.FunctionType):
+        yield from _read_by(x.__wrapped__, known)  # keeps arrays in each case
+    elif type(x) is np.vectorize and isinstance(x.pyfunc, types.FunctionType):
+        yield from _read_by(x.pyfunc, known)
+    elif depth < _DEEP and is_record(x) and not slots(type(x)):
+        yield own_dict, x, own_dict(x)
+        yield from _read_by_value(where, type(x), known)
+        yield from _read_by_items(where, own_dict(x), known, depth + 1)
+    elif not is_plain(x):
+        raise Stays(f"{where}, {'which holds a' if depth else 'a'} {type(x).__name__}")
+
+
+def _read_by_items(where: str, x: Any, known: set[Any], depth: int = 1) -> Iterator[_Name]:
+    """As `_read_by`, of what is in a list, tuple, dict, deque or set."""
     for item in _items(x):
-        if isinstance(item, types.FunctionType):
-            yield from _read_by(item, known)
-        elif type(item) in _STRUCTURES and len(item) <= _ITEMS and depth < _DEEP:
-            if type(item) is not tuple:
-                yield _itself, item, item
-            yield from _read_by_items(name, item, known, depth + 1)
-        elif not _is_plain(item):
-            raise Stays(f"the name {name}, which holds a {type(item).__name__}")
+        yield from _read_by_value(where, item, known, depth)
 
 
 def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
@@ -163,14 +194,20 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
     for base in kind.__mro__:
         if base is object or base is tuple:
             continue
-        if base.__module__ == "builtins" and issubclass(base, BaseException):
+        if base.__module__ == "builtins" and issubclass(kind, (BaseException, enum.Enum)):
             continue
-        if base.__module__ in ("abc", "typing"):
+        if base.__module__ in ("abc", "enum", "typing"):
             continue
-        if origin_of(base) != "user" or type(base) not in _METACLASSES:
+        if origin_of(base) != "user" or type(base) not in METACLASSES:
             raise Stays(f"the class {kind.__name__}, which has a base that is not the user's")
+        members = base.__members__ if issubclass(base, enum.Enum) else {}
+        for member in members.values():
+            yield own_dict, member, own_dict(member)
+            yield from _read_by_items(kind.__name__, own_dict(member), known)
         for name, x in list(vars(base).items()):
-            if name in _OF_CLASSES or isinstance(x, _OF_FIELDS):
+            if name in _OF_CLASSES or isinstance(x, _OF_FIELDS) or name in members:
+                continue
+            if issubclass(base, enum.Enum) and re.fullmatch("_[^_].*_", name):  # of `enum` itself
                 continue
             if name == "__dataclass_fields__":
                 x = [v for f in x.values() for v in (f.default, f.default_factory)]
@@ -180,26 +217,26 @@ def _read_by_class(kind: type, known: set[Any]) -> Iterator[_Name]:
             generated = isinstance(f, types.FunctionType) and f.__code__.co_filename == "<string>"
             if generated and not _MADE_OF.isdisjoint(vars(base)):
                 continue
-            if name == "_field_defaults" and all(map(_is_plain, x.values())):
+            if name == "_field_defaults" and all(map(is_plain, x.values())):
                 continue
             yield vars(base).get, name, x
             parts: Any = (f.fget, f.fset, f.fdel) if isinstance(f, property) else (f,)
             for part in parts:
-                if isinstance(part, types.FunctionType) and not _is_plain(part):
-                    yield from _read_by(part, known, isinstance(x, classmethod))
-                elif type(part) in _STRUCTURES and len(part) <= _ITEMS:
-                    yield from _read_by_items(f"{kind.__name__}.{name}", part, known)
-                elif not (part is None or _is_plain(part)):
-                    raise Stays(f"{kind.__name__}.{name}, a {type(part).__name__}")
+                if isinstance(part, types.FunctionType):
+                    if not is_plain(part):
+                        yield from _read_by(part, known, isinstance(x, classmethod))
+                else:
+                    yield from _read_by_value(f"{kind.__name__}.{name}", part, known)
 
 
 @functools.lru_cache(4096)
 def _names_of(
-    code: types.CodeType, of_class: bool = False, around: frozenset[str] = frozenset()
-) -> tuple[str, ...] | str:
+    code: types.CodeType, of_class: bool = False, around: frozenset[str] = frozenset(),
+    shared: frozenset[str] = frozenset(),
+) -> tuple[str, ...] | str:  # fmt: skip
     """The names that code reads; where it changes what they lead to, how. of_class: whether its
     first argument is a class. around: locals of the code around it that hold objects among the
-    arguments, or that the call has made."""
+    arguments, or that the call has made. shared: those that it may bind anew (`nonlocal`)."""
     others = {*code.co_varnames[:1]} if of_class else set()  # locals that may be no object's
     cells = around.union(code.co_cellvars) - {"__class__"}
     before: Any = None
@@ -218,7 +255,8 @@ def _names_of(
         harmless = (
             op == "STORE_ATTR" and before is not None and _is_of_object(before, others, cells)
         ) or (op == "IMPORT_NAME" and str(step.argval).partition(".")[0] in _MODULES)
-        changes = op in _CHANGING or (op == "STORE_DEREF" and step.argval in code.co_freevars)
+        outer = op in ("STORE_DEREF", "DELETE_DEREF") and step.argval in code.co_freevars
+        changes = op in _CHANGING or (outer and step.argval not in shared)
         if changes and not harmless:
             return f"the instruction {op} (line {code.co_firstlineno} and on)"
         stores = op.startswith("STORE_FAST") or op == "STORE_DEREF"
@@ -228,8 +266,10 @@ def _names_of(
     names = [*code.co_names, *code.co_freevars]
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            own = (cells - others).intersection(inner.co_freevars)
-            found = _names_of(inner, around=frozenset(own))
+            free = inner.co_freevars
+            own = (cells - others).intersection(free)
+            of_call = shared.union(code.co_cellvars).intersection(free)
+            found = _names_of(inner, around=frozenset(own), shared=frozenset(of_call))
             if isinstance(found, str):
                 return found
             names += found
@@ -255,7 +295,7 @@ _MODULES = frozenset((
     "functools", "hashlib", "heapq", "io", "itertools", "json", "logging", "math", "numbers",
     "numpy", "operator", "os", "pathlib", "pickle", "platform", "pprint", "random", "re",
     "reprlib", "scipy", "secrets", "statistics", "string", "struct", "textwrap", "time",
-    "traceback", "typing", "uuid", "warnings", "zlib",
+    "traceback", "types", "typing", "uuid", "warnings", "zlib",
 ))  # fmt: skip
 
 
@@ -264,7 +304,7 @@ def _library(module: str | None) -> str:
     return (module or "").partition(".")[0].removeprefix("_")
 
 
-def _is_plain(x: Any) -> bool:
+def is_plain(x: Any) -> bool:
     """Whether no tensor is found in a value, nor can be put there."""
     if isinstance(x, types.ModuleType):
         return _library(x.__name__) in _MODULES
@@ -278,6 +318,8 @@ def _is_plain(x: Any) -> bool:
     library = _library(names.get("__name__") or getattr(x, "__module__", None))
     return (
         simple(x)
-        or isinstance(x, (np.generic, np.dtype, np.ufunc, range, logging.Logger))
+        or isinstance(x, _PLAIN)
+        or (isinstance(x, enum.Enum) and library in _MODULES)
+        or (isinstance(x, _OF_C) and _library(x.__objclass__.__module__) in _MODULES)
         or (isinstance(x, _FUNCTIONS) and library in _MODULES)
     )

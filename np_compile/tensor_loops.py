@@ -13,6 +13,7 @@ otherwise than by its arguments, recording does it.
 
 from __future__ import annotations
 
+import enum
 import threading
 import time
 import types
@@ -29,15 +30,13 @@ from .capture.arrays.tensors import ordinary, traced
 from .capture.arrays.transfers import give_back, lend, place_on_host, to_device
 from .capture.arrays.window import bounds_of, byte_bounds
 from .capture.exchange.arguments import attributes, is_record, set_attributes
-from .capture.names.namespace import RANDOM_SOURCES
 from .capture.names.substitute import contents
-from .loan import Loan
-from .reached import Reached, Stays
+from .loan import SIMPLE, Loan
+from .reached import METACLASSES, Reached, Stays, is_plain
 from .reader import offload, reading, source
 from .reader.reading import MISS, Reading
 from .reader.values import Unreadable
 from .replay.arguments import Opened
-from .replay.guards import simple
 from .shim._devices import default_device
 from .shim._ndarray import overlaps_itself
 
@@ -241,7 +240,7 @@ class TensorLoops:
                 tensors[id(x)] = x
             elif type(x) is np.ndarray or isinstance(x, types.FunctionType) or is_record(x):
                 only_tensors = False
-            elif not (simple(x) or isinstance(x, (np.generic, np.dtype, *RANDOM_SOURCES))):
+            elif not (is_plain(x) or type(x) in METACLASSES):
                 raise Stays(f"an argument is a {type(x).__name__}")
         places = {x.device for x in tensors.values()} or {default_device()}
         if len(places) != 1:
@@ -266,14 +265,18 @@ class TensorLoops:
             if id(x) in known:
                 continue
             known[id(x)] = x
-            if is_record(x):
+            if isinstance(x, enum.Enum):
+                self._reached.of(type(x))
+            elif is_record(x):
                 self._reached.of(type(x))
                 yield x
                 yield from self._found(attributes(x).values(), known)
             elif isinstance(x, (list, tuple, dict)):
                 yield from self._found(x.values() if isinstance(x, dict) else x, known)
             else:
-                if isinstance(x, types.FunctionType):
+                if isinstance(x, types.FunctionType) or (
+                    type(x) in METACLASSES and not is_plain(x)
+                ):
                     self._reached.of(x)
                 yield x
 
@@ -407,7 +410,7 @@ class _Loan(Loan):
         self._roots: dict[int, tuple[np.ndarray, torch.Tensor]] = {}
 
     def take(self, x: Any) -> Any:
-        if not is_record(x) or id(x) in self._made:
+        if not is_record(x) or id(x) in self._made or isinstance(x, enum.Enum):
             return super().take(x)
         made = self.pair(x, object.__new__(type(x)))
         set_attributes(made, {k: self.take(v) for k, v in attributes(x).items()})
@@ -474,6 +477,8 @@ class _Loan(Loan):
                 self._has_changed(t, lent)
 
     def give(self, x: Any) -> Any:
+        if type(x) in SIMPLE:
+            return x
         known = self._given.get(id(x))
         if type(known) is np.ndarray and not self._ends:
             return self._whole(known)  # the caller's own stays an array only where it was

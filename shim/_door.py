@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from torch._C import _len_torch_dispatch_stack, _len_torch_function_stack
 
 from ._dtypes import TO_NUMPY, NotSupported
 from ._float_errors import (
@@ -28,6 +29,7 @@ from ._shapes import let_numpy_warn
 from ._signals import ARITHMETIC, noted
 
 _SCALARS = {t: n.type for t, n in TO_NUMPY.items()}
+_NUMBERS = frozenset((bool, int, float, complex, *_SCALARS.values()))
 _INEXACT = frozenset(n for n in _SCALARS.values() if issubclass(n, np.inexact))
 
 
@@ -36,6 +38,17 @@ def scalar_or_array(r: ndarray) -> Any:
     if not r._scalar or within.wrapped or not is_concrete(r._t):
         return r
     return _SCALARS[r._t.dtype](r._t.item())
+
+
+def _are_numbers(args: tuple) -> bool:
+    """Whether all are Python's or NumPy's numbers, of which NumPy's own function gives what the row
+    would, a scalar in host memory."""
+    return (
+        _NUMBERS.issuperset(map(type, args))
+        and not within.wrapped
+        and _len_torch_function_stack() == 0
+        and _len_torch_dispatch_stack() == 0
+    )
 
 
 def results(r: Any) -> Any:
@@ -216,6 +229,8 @@ class ufunc(metaclass=_UfuncType):
             r = None if kwargs or self._plain is None else self._plain(*args)
             plain = r is not None
             if not plain:
+                if not kwargs and len(args) == self._own.nin and _are_numbers(args):
+                    return self._own(*args)
                 r = self._row(*args, **kwargs)
         except Exception as why:
             return hand_over(self._label, self._own, args, kwargs, why)

@@ -193,6 +193,7 @@ def _array_function(array: Any, func: Any, types: Any, args: Any, kwargs: Any) -
 _QUICK = {"__getitem__": getting, "__setitem__": setting}
 _PROTOCOLS = {
     "__array_ufunc__": _array_ufunc, "__array_function__": _array_function,
+    "__hash__": lambda a: hash(a),  # that of an array is None
     "__round__": lambda a, *digits: round(a, *digits),  # of NumPy's arrays scalars alone have it
 }  # fmt: skip
 # Of the class itself, or what NumPy's array has for the classes derived from it.

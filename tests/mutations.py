@@ -1138,6 +1138,24 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/reached.py",
+        "(outer and step.argval not in shared)",
+        "outer",
+        "capture/test_reached.py",
+    ),
+    Mutation(
+        "np_compile/reached.py",
+        "            yield from _read_by_items(kind.__name__, own_dict(member), known)\n",
+        "",
+        "capture/test_reached.py",
+    ),
+    Mutation(
+        "np_compile/loan.py",
+        "if kind in (list, dict, deque) and",
+        "if type(x) in (list, dict) and",
+        "capture/test_reached.py",
+    ),
+    Mutation(
+        "np_compile/reached.py",
         "            others |= {",
         "            {",
         "capture/test_tensor_loops.py",

@@ -85,10 +85,10 @@ ALLOWED: dict[str, set[str]] = {
     },
     "eager": {"attributes", "capture", "shim", "tape"},
     "made": set(),
-    "loan": {"tape"},
+    "loan": {"attributes", "tape"},
     "cupy_arrays": {"capture", "errors", "loan"},
     "devices": {"shim"},
-    "reached": {"capture", "loan", "reader", "replay"},
+    "reached": {"attributes", "capture", "loan", "reader", "replay"},
     "tensor_loops": {"capture", "config", "loan", "reached", "reader", "replay", "shim"},
     "api": {
         *("backends", "capture", "config", "cupy_arrays", "devices", "eager", "errors", "errstate"),

@@ -103,10 +103,7 @@ def _source(path: tuple, names: dict[tuple, str], scope: dict[str, Any], k: int)
     if where == "local" and len(path) == 2:
         return f"values[{last!r}]"
     if isinstance(last, str) and last.startswith((".", "[")):
-        owner = path[:-1]
-        if owner in names:
-            return f"{names[owner]}{last}"
-        return f"{names[owner[:-1]]}[{owner[-1]!r}]{last}"
+        return f"{_item_source(path[:-1], names)}{last}"
     if where == "global":
         scope[f"s{k}"] = path[1].__globals__
         return f"s{k}[{last!r}]"

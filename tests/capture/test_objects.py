@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import inspect
 import threading
+from collections import deque
 
 import numpy as np
 import pytest
@@ -546,3 +547,57 @@ def test_dicts_whose_items_are_attributes(wraps):
             assert result.tolist() == [0.0, 2.5, 5.0]
             assert own["last"].tolist() == [1.0, 1.5, 2.0]
             assert np.asarray(SETTINGS["w"]).tolist() == [2.0] * 3
+
+
+class Guarded(list):
+    """A list with code of its own, which nobody calls."""
+
+    def _refuses(self, *args):
+        raise TypeError("it is guarded")
+
+    __setitem__ = clear = extend = __delitem__ = _refuses
+
+
+class Frozen(dict):
+    def _refuses(self, *args):
+        raise TypeError("it is frozen")
+
+    __setitem__ = clear = update = __delitem__ = items = _refuses
+
+
+class Counted(deque):
+    def __setitem__(self, k, v):
+        raise TypeError("it is counted")
+
+
+class Closed(set):
+    def clear(self):
+        raise TypeError("it is closed")
+
+
+def test_code_of_classes_derived_from_containers_is_not_called():
+    def f(x):
+        return Guarded([x * 2, 1]), Frozen(a=x + 1, b=[x - 1]), Counted([x]), Closed({x.sum()})
+
+    for k in range(3):
+        got, want = (
+            np_compile.compile(f, backend="eager")(np.arange(3.0 + k)),
+            f(np.arange(3.0 + k)),
+        )
+        assert [*map(type, got)] == [*map(type, want)]
+        assert str(got) == str(want)
+
+
+def test_derived_containers_among_the_arguments_keep_their_code_to_themselves():
+    def f(rows, table):
+        list.append(rows, rows[0] * 2)
+        dict.__setitem__(table, "b", table["a"] + 1)
+        return rows, table
+
+    fast = np_compile.compile(f, backend="eager")
+    for k in range(3):
+        mine, its = ((Guarded([np.arange(3.0 + k)]), Frozen(a=np.ones(2))) for _ in range(2))
+        got, want = fast(*its), f(*mine)
+        assert got[0] is its[0]
+        assert got[1] is its[1]
+        assert str(got) == str(want)

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
 import np_compile
 
-from .support import Case, calls_in_python, check, check_whatever_leaves, each, exact, whole
+from .support import (
+    Case,
+    calls_in_python,
+    check,
+    check_call,
+    check_whatever_leaves,
+    each,
+    exact,
+    whole,
+)
 
 
 @dataclass
@@ -444,3 +455,66 @@ def made_beside(those, n):
 
 def test_objects_with_attributes_that_are_not_read() -> None:
     check_whatever_leaves(made_beside, [([Called(k) for k in range(n)], 3) for n in (3, 12, 70)])
+
+
+def pushed_by_name(rows, x):
+    t = 0.0
+    for _, body in rows:
+        t += body.m * x[0]
+        body.vx = t
+    return t
+
+
+def pairs_of_pairs(rows, x):
+    t = 0.0
+    for _, (a, b) in rows:
+        t += a.m * x[0] + b.y
+        a.y += t
+    return t
+
+
+def with_dicts(rows, x):
+    t = 0.0
+    for body, d in rows:
+        t += body.m * d["k"] + sum(d.values()) * x[1]
+        d["k"] = t
+    return t
+
+
+def made_of_dicts(rows, x):
+    t = 0.0
+    for _, (scale, d) in rows:
+        t += Body(**d).y * scale * x[0] + d["y"]
+    return t
+
+
+@pytest.mark.parametrize("loops", ["auto", "whole"])
+@pytest.mark.parametrize(
+    ("f", "rows"),
+    [
+        (pushed_by_name, [("a", Body(1.0, 2.0)), ("b", Body(3.0, 4.0, m=2.0))]),
+        (pairs_of_pairs, [(k, (Body(k, 2.0), Body(1.0, k))) for k in (1.5, 2.5)]),
+        (with_dicts, [(Body(1.0, 2.0), {"k": 1.0}), (Body(1.0, 2.0), {"k": 2.0, "l": 3.0})]),
+        (made_of_dicts, [("a", (2.0, {"x": 1.0, "y": 2.0})), ("b", (0.5, {"x": 1.0, "y": 0.5}))]),
+    ],
+)
+def test_objects_and_dicts_in_tuples_of_a_list(f, rows, loops):
+    fast = np_compile.compile(f)
+    with np_compile.config.patch(loops=loops):
+        for k in range(4):
+            check_call(fast, f, (rows, np.arange(3.0) + k), 0)
+
+
+def test_rows_of_an_attribute():
+    def total(o, x):
+        t = 0.0
+        for _, d in o.rows:
+            t += Body(**d).y * x[0]
+            for k in range(len(x)):
+                t += d["y"] * x[k]
+        return t
+
+    fast = np_compile.compile(total)
+    for k in range(4):
+        o = SimpleNamespace(rows=[("a", {"x": 1.0, "y": 2.0}), ("b", {"x": 1.0, "y": 0.5})])
+        assert fast(o, np.arange(3.0) + k) == total(o, np.arange(3.0) + k)

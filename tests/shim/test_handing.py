@@ -445,3 +445,10 @@ def test_offsets_that_c_cannot_hold(k):
             f(shim.from_numpy(X.copy()))
         assert str(got.value) == str(want.value)
     assert shim.trace(shim.from_numpy(X.copy()), 2**31 - 1) == 0
+
+
+def test_arrays_are_not_hashed():
+    a = shim.ones(2)
+    for f in (lambda: hash(a), lambda: {a}, lambda: {a: 1}, lambda: a in {1}):
+        with pytest.raises(TypeError, match=r"unhashable type: 'numpy\.ndarray'"):
+            f()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import sys
 
 import numpy as np
 import pytest
 import torch
 
-from .support import assert_same, outcome, shim, to_shim
+from .support import assert_same, outcome, quiet, shim, to_shim
 
 pytestmark = pytest.mark.handing
 
@@ -185,3 +187,30 @@ def test_a_sum_tells_of_its_errors():
     tiny = np.array([5e-324, 5e-324])
     with np.errstate(under="raise"):  # tiny numbers are added exactly
         assert shim.sum(shim.asarray(tiny)) == np.sum(tiny) == 1e-323
+
+
+NUMBERS = (2, 0.5, True, 1j, np.float64(0.25), np.float32(0.1), np.int8(100), np.uint64(7))
+
+
+@pytest.mark.parametrize("name", ["sqrt", "exp", "negative", "divmod", "add", "hypot", "isnan"])
+def test_functions_of_numbers_are_numpys(name):
+    f = getattr(np, name)
+    for args in itertools.product(NUMBERS, repeat=f.nin):
+        try:
+            with quiet():
+                want = f(*args)
+        except TypeError as e:
+            with pytest.raises(TypeError, match=re.escape(str(e))):
+                getattr(shim, name)(*args)
+            continue
+        with quiet():
+            got = getattr(shim, name)(*args)
+        for a, b in zip(*[r if type(r) is tuple else (r,) for r in (got, want)], strict=True):
+            assert type(a) is type(b)
+            assert a.tobytes() == b.tobytes()
+
+
+def test_functions_of_numbers_under_a_device():
+    with torch.device("meta"):
+        assert shim.sqrt(2.0).shape == ()
+        assert shim.sqrt(2.0)._t.is_meta

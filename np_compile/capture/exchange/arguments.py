@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from np_compile import shim
-from np_compile.attributes import has_dict, held, set_held, slot_values, slots
+from np_compile.attributes import base_of_container, has_dict, held, set_held, slot_values, slots
 from np_compile.tape.tree import with_items
 
 from ..arrays.array import Array
@@ -349,32 +349,33 @@ class Exchange:
 
     def _replace(self, x: Any) -> None:
         give = self._back if id(x) in self._own else self.give
-        if isinstance(x, (list, deque)):
-            made = [v for v in x if self._is_made(v)]
-            if len(made) != len(x):
-                x.clear()
-                x.extend(made)
-            for i, v in enumerate(x):
+        kind = base_of_container(x)
+        if kind is list or kind is deque:
+            made = [v for v in kind.__iter__(x) if self._is_made(v)]
+            if len(made) != kind.__len__(x):
+                kind.clear(x)
+                kind.extend(x, made)
+            for i, v in enumerate(made):
                 new = give(v)
                 if new is not v:
-                    x[i] = new
-        elif isinstance(x, dict):
-            keys = [self.give(k) for k in x]
-            if any(a is not b for a, b in zip(keys, x, strict=True)):
-                entries = dict(zip(keys, x.values(), strict=True))
-                x.clear()
-                x.update(entries)
-            for k, v in list(x.items()):
+                    kind.__setitem__(x, i, new)
+        elif kind is dict:
+            keys = [self.give(k) for k in dict.__iter__(x)]
+            if any(a is not b for a, b in zip(keys, dict.__iter__(x), strict=True)):
+                entries = dict(zip(keys, dict.values(x), strict=True))
+                dict.clear(x)
+                dict.update(x, entries)
+            for k, v in list(dict.items(x)):
                 new = give(v)
                 if not self._is_made(v):
-                    del x[k]
+                    dict.__delitem__(x, k)
                 elif new is not v:
-                    x[k] = new
-        elif isinstance(x, set):
-            items = [self.give(v) for v in x]
-            if any(a is not b for a, b in zip(items, x, strict=True)):  # else its order stays
-                x.clear()
-                x.update(items)
+                    dict.__setitem__(x, k, new)
+        elif kind is set:
+            items = [self.give(v) for v in set.__iter__(x)]
+            if any(a is not b for a, b in zip(items, set.__iter__(x), strict=True)):
+                set.clear(x)  # else its order stays
+                set.update(x, items)
         else:
             values = attributes(x)
             real = {k: give(v) for k, v in values.items()}
