@@ -6,7 +6,7 @@ python -m benchmarks.gpu [PROGRAM ...] [--contenders np_compile torch eager cupy
 A program is a NumPy function. `np_compile` is the native back end on tensors,
 `torch` is torch.compile of the NumPy function, `eager` its operators one by one, `cupy` CuPy, `jax`
 jax.jit of the function, or of a form of it without writes. The floor is what a copy takes that
-moves as many bytes as the program has to.
+moves as many bytes as the program has to; what an empty kernel takes is the floor of small calls.
 """
 
 from __future__ import annotations
@@ -369,6 +369,8 @@ def main() -> None:
     np_compile.config.compile_in = "call"  # nothing is compiled beside what is measured
     names = [n for n in CASES if not options.programs or any(w in n for w in options.programs)]
     print(torch.cuda.get_device_name(), "torch", torch.__version__, flush=True)
+    empty = event_times(lambda: torch.cuda._sleep(0), options.rounds)
+    print("an empty kernel: device, host and whole", " ".join(f"{t:.1f}" for t in empty))
     rows = []
     for name in names:
         rows.append(measure(name, options.contenders, options.rounds))
