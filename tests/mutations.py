@@ -18,6 +18,42 @@ class Mutation:
 
 MUTATIONS = (
     Mutation(
+        "np_compile/reader/innermost.py",
+        "return 0 <= later < d or (later == d and comes_before)",
+        "return 0 <= later < d",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "return 0 <= later < d or (later == d and comes_before)",
+        "return later == d and comes_before",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "if moves and not always:",
+        "if False:",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "        if between % step if step else between:\n",
+        "        if between % step if step else False:\n",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "    if len(shifts) != 1:",
+        "    if not shifts:",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "return found if _is_alone([*those, *found]",
+        "return [] if _is_alone([*those, *found]",
+        "reader/test_innermost.py",
+    ),
+    Mutation(
         "np_compile/reader/threads.py",
         "can_be = is_long(dims) and",
         "can_be = False and",

@@ -1,11 +1,12 @@
 """Innermost loops, once their body is written: what is done before them, or kept in C variables.
 
 An element that one iteration stores and a later one reads stays in a C variable too: a processor
-waits for what it has just stored. One that no iteration stores, while others are stored, is read
-once, before: C does not know that two arrays share no memory. Where all iterations store in the
-same element, and nothing else reads it, it is stored once, behind the loop and on ways out of it.
-Checks of indices that are linear in the loop's counter are made once, for the first and the last
-iteration; only where one of them fails does each iteration look.
+waits for what it has just stored. An iteration that may not store it begins by reading it. One that
+no iteration stores, while others are stored, is read once, before: C does not know that two arrays
+share no memory. Where all iterations store in the same element, and nothing else reads it, it is
+stored once, behind the loop and on ways out of it. Checks of indices that are linear in the loop's
+counter are made once, for the first and the last iteration; only where one of them fails does each
+iteration look.
 """
 
 from __future__ import annotations
@@ -159,7 +160,9 @@ def _carried(
     writes = [x for x in accesses if x.write]
     loads: list[_Place] = []
     stores: dict[tuple, list[_Place]] = {}
+    order: dict[tuple[int, int], int] = {}
     for lines, k, line in places(body):
+        order[id(lines), k] = len(order)
         if isinstance(line.what, Load):
             loads.append((lines, k, line.what))
         elif isinstance(line.what, Store):
@@ -172,21 +175,28 @@ def _carried(
     behind: list[tuple[list, int, str]] = []
     for those in stores.values():
         store = those[0][2]
-        if not _is_alone(those, store.a.roots, writes) or not _is_steady(store, own):
+        others = _others(those, stores, writes) if _is_steady(store, own) else None
+        if others is None:
             continue
         moves = any(counter in x.terms for x in store.where)
         far: dict[int, list[_Place]] = {}
         for p in loads:
             d = _iterations_between(store, p[2], counter, moves)
-            if d is not None:
+            if d is not None and not any(
+                _changes(o[2], store, d, counter, order[id(o[0]), o[1]] < order[id(p[0]), p[1]])
+                for o in others
+            ):
                 far.setdefault(d, []).append(p)
-        if not far or (moves and not _is_always_stored(flat, store)):
+        if not far:
             continue
+        always = _is_always_stored(flat, store)
         names = {d: r.fresh("last") for d in range(min(1, max(far)), max(far) + 1)}
         before += _begun(r, store, counter, n, names)
         heads += _kept(r, C_STORAGE(store.a.rep), names, far)
         newest = names[min(names)]
-        once = after is not None and not moves and _is_always_stored(flat, store)
+        if moves and not always:
+            heads.append(f"{newest} = {_held(r, store, store.where, [])};")
+        once = after is not None and not moves and always
         if once and _is_unseen(body, flat, store, far[0], accesses):
             assert after is not None
             for lines, k, x in those:
@@ -232,6 +242,36 @@ def _iterations_between(store: Store, load: Load, counter: str, moves: bool) -> 
         if earlier == list(load.where):
             return d
     return None
+
+
+def _others(
+    those: list[_Place], stores: dict[tuple, list[_Place]], writes: Iterable[Access]
+) -> list[_Place] | None:
+    """The stores in other elements of an array; None where something else may write to it."""
+    store = those[0][2]
+    found = [
+        p for of, there in stores.items() for p in there
+        if of[:2] == element(store)[:2] and of != element(store)
+    ]  # fmt: skip
+    return found if _is_alone([*those, *found], store.a.roots, writes) else None
+
+
+def _changes(other: Store, store: Store, d: int, counter: str, comes_before: bool) -> bool:
+    """Whether a store in another element may change the one that is stored d iterations before a
+    load. comes_before: before the load, of the same iteration."""
+    shifts = set()
+    for x, of in zip(other.where, store.where, strict=True):
+        between, step = (x - of).constant, of.terms.get(counter, 0)
+        if between is None:
+            return True
+        if between % step if step else between:
+            return False
+        if step:
+            shifts.add(between // step)
+    if len(shifts) != 1:  # along no axis, or along two of them in different iterations
+        return not shifts
+    later = -shifts.pop()  # so many iterations after the store it stores there too
+    return 0 <= later < d or (later == d and comes_before)
 
 
 def _is_alone(stores: list[_Place], roots: frozenset[str], writes: Iterable[Access]) -> bool:
@@ -320,20 +360,23 @@ def _stores(lines: list[str], k: int, store: Store, done: bool) -> tuple[bool, i
 
 def _begun(r: Reader, of: Load | Store, counter: str, n: Num, names: dict[int, str]) -> list[str]:
     """The lines before the loop: what the elements hold that the first iterations read."""
-    a, storage = of.a, C_STORAGE(of.a.rep)
     made = []
     for d, name in names.items():
-        where = [_at(x, counter, -d) for x in of.where]
-        tests = [f"{n.text} > 0"]
-        for x, extent in zip(where, a.dims, strict=True):
-            if not r.facts.proves(x):
-                tests.append(f"{linear_text(x)} >= 0")
-            if extent.lin is None or not r.facts.proves(extent.lin - x - 1):
-                tests.append(f"{linear_text(x)} < {extent.text}")
-        zero = c_text(0, a.rep) if a.rep in PARTS else "0"
-        first = place(a, [linear_text(x) for x in where])
-        made.append(f"{storage} {name} = {' && '.join(tests)} ? {first} : {zero};")
+        first = _held(r, of, [_at(x, counter, -d) for x in of.where], [f"{n.text} > 0"])
+        made.append(f"{C_STORAGE(of.a.rep)} {name} = {first};")
     return made
+
+
+def _held(r: Reader, of: Load | Store, where: Sequence[Linear], tests: list[str]) -> str:
+    """The C of what an element holds, if it is there; tests: what else must be so."""
+    for x, extent in zip(where, of.a.dims, strict=True):
+        if not r.facts.proves(x):
+            tests.append(f"{linear_text(x)} >= 0")
+        if extent.lin is None or not r.facts.proves(extent.lin - x - 1):
+            tests.append(f"{linear_text(x)} < {extent.text}")
+    zero = c_text(0, of.a.rep) if of.a.rep in PARTS else "0"
+    text = place(of.a, [linear_text(x) for x in where])
+    return f"{' && '.join(tests)} ? {text} : {zero}" if tests else text
 
 
 def _kept(

@@ -310,6 +310,85 @@ def down(starts, ends, a, out):
             out[k] -= a[i]
 
 
+def diffused(a):
+    """Each store is made in some iterations, or rows, only."""
+    n, m = a.shape
+    for y in range(n):
+        for x in range(m):
+            old = a[y, x]
+            a[y, x] = 1.0 if old > 0.5 else 0.0
+            error = old - a[y, x]
+            if x + 1 < m:
+                a[y, x + 1] += error * 0.5
+            if y + 1 < n:
+                if x > 0:
+                    a[y + 1, x - 1] += error * 0.125
+                a[y + 1, x] += error * 0.25
+                if x + 1 < m:
+                    a[y + 1, x + 1] += error * 0.125
+
+
+def stored_before_it_is_read(a, b):
+    """What the iteration before has stored is gone."""
+    for i in range(1, len(a) - 1):
+        a[i] = b[i]
+        if b[i] > 0:
+            a[i + 1] = a[i] * 2 + a[i - 1]
+
+
+def stored_between(a, b):
+    """Two iterations before something is stored, and one before something else."""
+    for i in range(2, len(a) - 2):
+        if b[i] > 0:
+            a[i + 2] = a[i] + 1
+        a[i + 1] = b[i] - a[i - 1]
+
+
+def stored_ahead(a, b):
+    for i in range(1, len(a) - 2):
+        if b[i] > 0:
+            a[i] = a[i - 1] + b[i]
+        if b[i + 1] > 0:
+            a[i + 2] = b[i] * a[i]
+
+
+def odd_and_even(a, b):
+    for i in range(1, len(a) // 2):
+        if b[i] > 0:
+            a[2 * i] = a[2 * i - 2] + b[i]
+        a[2 * i + 1] = a[2 * i - 1] - a[2 * i]
+
+
+def along_two_axes(a):
+    for i in range(1, len(a) - 1):
+        if a[i, i] > 0:
+            a[i, i] += a[i - 1, i - 1]
+        a[i + 1, i] = a[i, i]
+        a[i + 1, i + 1] -= a[i, i] * 0.5
+
+
+def sorted_by_swaps(a):
+    for n in range(len(a), 1, -1):
+        for i in range(n - 1):
+            if a[i] > a[i + 1]:
+                a[i], a[i + 1] = a[i + 1], a[i]
+
+
+def some_of(a, b, n):
+    """It may leave where an element is stored that is not there."""
+    for i in range(1, n):
+        if b[i - 1] > 0:
+            a[i] = a[i - 1] + b[i - 1]
+
+
+def two_by_turns(out, a):
+    for j in range(len(a)):
+        if a[j] > 0:
+            out[0] += a[j]
+        else:
+            out[1] -= a[j] * out[0]
+
+
 RNG = np.random.default_rng(3)
 
 
@@ -361,7 +440,14 @@ CASES = [
                  np.ones(3))),
     *(exact(f, *_lengths(_two)) for f in (
         recurrence, backwards, both_ways, one_way, three_ways, three_ways_one_open, continues,
-        continues_after, swapped, in_a_function)),
+        continues_after, swapped, in_a_function, stored_before_it_is_read, stored_between,
+        stored_ahead, odd_and_even)),
+    *(exact(f, *_lengths(_square)) for f in (diffused, along_two_axes)),
+    exact(diffused, *[(RNG.random((n, m)),) for n, m in ((3, 30), (12, 1), (12, 2), (1, 12))]),
+    exact(sorted_by_swaps, *_lengths(_one)),
+    *(exact(some_of, (RNG.random(12), RNG.standard_normal(b) + at, n))
+      for b, n, at in ((12, 12, 0), (12, 13, 0), (11, 12, -9), (20, 14, -9), (20, 14, 9))),
+    *(exact(two_by_turns, (np.arange(float(n)), RNG.standard_normal(12))) for n in (2, 12)),
     exact(breaks, *_lengths(_two)[2:]),
     *(exact(f, *_lengths(_one)) for f in (
         by_threes, fibonacci, far, only_the_second, too_far, wraps, wraps_two, twice, ahead,
@@ -424,17 +510,32 @@ def test_is_as_in_python(c: Case) -> None:
 
 @pytest.mark.parametrize("f", [recurrence, backwards, both_ways, three_ways, continues_after])
 def test_the_last_element_is_kept(f) -> None:
+    assert not re.search(READ_AHEAD, text_of(f, *_two(20)))
     assert " last_" in text_of(f, *_two(20))
 
 
-@pytest.mark.parametrize("f", [one_way, three_ways_one_open, continues, swapped])
-def test_an_element_that_may_not_be_stored_is_read(f) -> None:
-    assert " last_" not in text_of(f, *_two(20))
+READ_AHEAD = r"(?m)^ *last_\d+ = [^;]*\bp_\w+\["
+
+
+@pytest.mark.parametrize("f", [one_way, three_ways_one_open, continues])
+def test_an_element_that_may_not_be_stored_is_read_ahead(f) -> None:
+    assert len(re.findall(READ_AHEAD, text_of(f, *_two(20)))) == 1
+
+
+def test_an_element_is_kept_beside_stores_in_others() -> None:
+    assert len(re.findall(READ_AHEAD, text_of(diffused, np.ones((12, 12))))) == 3
+    assert len(re.findall(READ_AHEAD, text_of(odd_and_even, *_two(20)))) == 1
+    assert len(re.findall(READ_AHEAD, text_of(along_two_axes, np.ones((12, 12))))) == 1
 
 
 @pytest.mark.parametrize("f", [other_element, other_view, too_far, moving])
 def test_an_element_that_others_may_change_is_read(f) -> None:
     assert " last_" not in text_of(f, *_one(20))
+
+
+@pytest.mark.parametrize("f", [swapped, stored_before_it_is_read, stored_between])
+def test_an_element_that_others_may_change_between_is_read(f) -> None:
+    assert not re.search(READ_AHEAD, text_of(f, *_two(20)))
 
 
 def test_checks_are_made_once() -> None:
