@@ -151,6 +151,10 @@ def _itself(x: Any) -> Any:
 
 def _read_by_value(where: str, x: Any, known: set[Any], depth: int = 0) -> Iterator[_Name]:
     """As `_read_by`, of what a name leads to, or of what is in that."""
+    if type(x) in _STRUCTURES or is_record(x):
+        if id(x) in known:
+            return
+        known.add(id(x))
     g = source.written(x)
     if isinstance(g, types.FunctionType) and _library(g.__module__) not in _MODULES:
         yield from _read_by(g, known)

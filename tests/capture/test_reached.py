@@ -16,6 +16,7 @@ import pytest
 import torch
 
 import np_compile
+from np_compile import reached
 
 
 def compiled(f):
@@ -287,3 +288,36 @@ def test_results_in_containers_of_other_classes(kind):
             assert type(a) is torch.Tensor
             np.testing.assert_allclose(a, b)
     assert fast._reading._why == ""
+
+
+class Place:
+    def __init__(self, cost):
+        self.cost, self.near = cost, []
+
+
+PLACES = [Place(float(k)) for k in range(30)]
+for k, place in enumerate(PLACES):
+    place.near += [PLACES[k - 1], PLACES[(k + 1) % 30], PLACES[(k + 7) % 30], PLACES[k - 9]]
+
+
+def by_a_graph(x, rng):
+    place = PLACES[0]
+    for _ in range(3):
+        place = place.near[rng.integers(4)]
+    return part(x, rng) + place.cost
+
+
+def test_objects_that_lead_to_one_another_are_looked_at_once(monkeypatch):
+    looked = []
+    read = reached._read_by_value
+
+    def counting(where, x, *rest):
+        looked.append(x)
+        assert len(looked) < 20_000
+        return read(where, x, *rest)
+
+    monkeypatch.setattr(reached, "_read_by_value", counting)
+    fast, rng, of_plain = compiled(by_a_graph), *map(np.random.default_rng, (3, 3))
+    for _ in range(5):
+        np.testing.assert_allclose(fast(series(), rng), by_a_graph(series().numpy(), of_plain))
+    assert len(looked) > 100
