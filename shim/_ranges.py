@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from ._apply import call
 from ._assigned import upheld
 from ._devices import default_device
 from ._dtypes import TO_NUMPY, WIDER, NotSupported, Weak, result_type, torch_dtype
@@ -252,6 +253,69 @@ def geomspace(
     if axis != 0:
         y = y.movedim(0, normalize_axis(axis, y.dim(), "destination"))
     return cast(y, work if dtype is None else dtype)
+
+
+# windows
+
+
+def _odd_steps(M: Any, device: Any = None) -> tuple[Any, torch.Tensor]:
+    """M - 1, and M points from 1 - M on in steps of two; none, or one, for a smaller M."""
+    M = _number(M)
+    if not isinstance(M, (int, np.integer, torch.SymInt)):
+        raise NotSupported(f"a window of {type(M).__name__}, which is no integer")
+    m = M if isinstance(M, torch.SymInt) else max(int(M), 0)
+    return m - 1, torch.arange(m, dtype=torch.float64, device=device) * 2 - (m - 1)
+
+
+def _cosines(M: Any, mean: float, *weights: float) -> torch.Tensor:
+    """A sum of cosines whose argument goes from -pi to pi, from -2 pi to 2 pi, ..."""
+    span, n = _odd_steps(M, default_device())
+    if span < 1:
+        return torch.ones_like(n)
+    y: Any = mean
+    for k, weight in enumerate(weights, 1):
+        y = y + weight * call("cos", k * np.pi * n / span)
+    return y  # type: ignore[no-any-return]
+
+
+@function(scalar=False)
+def blackman(M: Static):
+    """Blackman's window of M points: of two cosines."""
+    return _cosines(M, 0.42, 0.5, 0.08)
+
+
+@function(scalar=False)
+def hamming(M: Static):
+    """Hamming's window of M points: a raised cosine that ends above 0."""
+    return _cosines(M, 0.54, 0.46)
+
+
+@function(scalar=False)
+def hanning(M: Static):
+    """Von Hann's window of M points: a raised cosine."""
+    return _cosines(M, 0.5, 0.5)
+
+
+@function(scalar=False)
+def bartlett(M: Static):
+    """A triangle of M points that begins and ends with 0."""
+    span, n = _odd_steps(M, default_device())
+    if span < 1:
+        return torch.ones_like(n)
+    return torch.where(n <= 0, 1 + n / span, 1 - n / span)
+
+
+@function(scalar=False)
+def kaiser(M: Static, beta: Operand):
+    """Kaiser's window of M points, by Bessel functions."""
+    b = _inexact(beta, torch.float64)
+    if b.dim() or (isinstance(beta, torch.Tensor) and beta.is_complex()):
+        raise NotSupported("a Kaiser window of several numbers, or of a complex one")
+    span, n = _odd_steps(M, b.device)
+    if span == 0:
+        return torch.ones_like(n)
+    x = n / span
+    return torch.special.i0(b * call("sqrt", 1 - x * x)) / torch.special.i0(b)
 
 
 # identities and triangles

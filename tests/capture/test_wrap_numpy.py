@@ -1053,7 +1053,7 @@ def test_what_torch_lacks_runs_in_numpy_without_gradients(wrap):
 
     def f(x):
         np.add(1.0, 2.0, out=window)
-        return x * np.hanning(5) * window, np.polyfit(x, x + 1, 1)
+        return x * np.polyint(np.ones(4)) * window, np.polyfit(x, x + 1, 1)
 
     x = tensor(5)
     got = wrap(f)(x)

@@ -195,9 +195,19 @@ def in_a_loop(x):
     return x
 
 
+def in_windows(x):
+    n = len(x)
+    return (
+        x.T * np.hanning(n),
+        np.blackman(n) @ x,
+        np.hamming(n) + np.bartlett(n),
+        np.kaiser(n, 8.6),
+    )
+
+
 FUNCTIONS = (
     by_shape, by_length, inner, gives_a_view, in_place, decides, counts, with_scalar_maths,
-    gives_shape, in_a_loop, where_a_mask_is_true,
+    gives_shape, in_a_loop, where_a_mask_is_true, in_windows,
 )  # fmt: skip
 SIZES = (9, 12, 31, 1, 14, 2, 40, 0, 17, 64, 5, 33, 12, 31, 12, 8, 3, 50)
 
@@ -211,7 +221,7 @@ def test_functions_that_see_sizes(f):
 
 
 @pytest.mark.parametrize(
-    "f", [by_shape, by_length, inner, in_place, in_a_loop], ids=lambda f: f.__name__
+    "f", [by_shape, by_length, inner, in_place, in_a_loop, in_windows], ids=lambda f: f.__name__
 )
 def test_new_sizes_run_without_python(f, runs):
     fast = np_compile.compile(f)

@@ -9,7 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from .support import ALL, assert_matches, assert_same, sample, shares_memory, shim, to_shim, torch
+from .support import (
+    ALL,
+    assert_matches,
+    assert_same,
+    outcome,
+    sample,
+    shares_memory,
+    shim,
+    to_shim,
+    torch,
+)
 
 DTYPES = [None, *ALL]
 
@@ -199,6 +209,24 @@ def test_linspace(span):
     assert_matches("linspace", *span, 4, axis=-1)
     assert_matches("logspace", *span, 5, rtol=1e-6)
     assert_matches("logspace", *span, 5, base=2, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning", "kaiser"])
+def test_windows(name):
+    for m in (12, 7, 3, 2, 1, 0, -2, np.int64(5), True):
+        for beta in (0.0, 14, -2.5, np.float32(3)) if name == "kaiser" else ((),):
+            assert_matches(name, m, *np.ravel(beta), meta=isinstance(m, int))
+
+
+@pytest.mark.handing
+@pytest.mark.parametrize("m", [7.0, 6.5, np.float32(4), np.longdouble(5), 1j, [3, 4], "a"])
+def test_windows_of_no_integer_are_numpys(m):
+    def seen(n):
+        made = [outcome(lambda: n.hanning(m)), outcome(lambda: n.kaiser(m, 2.0))]
+        made += [outcome(lambda b=b: n.kaiser(4, b)) for b in (1j, [2.0], n.arange(2.0))]
+        return [shim.to_numpy(v) if type(v) is shim.ndarray else v for v in made]
+
+    assert_same(seen(shim), seen(np), 0)
 
 
 def test_linspace_errors():
