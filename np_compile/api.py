@@ -374,11 +374,10 @@ class Compiled(Made):
                 self._unweighed.value = choice.soon if often else choice.seldom
                 self._mixed, self._each = max(self._mixed - 1, 0), max(choice.compiled, 1e-9)
                 keeper.is_compiled(args, kwargs)
-        elif (
-            found.runs == runs
-            and not found.is_compiling
-            and self._runs_anyhow(result, args, kwargs)
-        ):
+        elif found.runs > runs:  # C cannot make it yet: a pause, if Python takes longer for that
+            budget = self._options.budget
+            budget.idle = time.perf_counter() - budget.start > budget.took
+        elif not found.is_compiling and self._runs_anyhow(result, args, kwargs):
             choice.ran_neither()
         return result
 

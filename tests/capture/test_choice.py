@@ -13,6 +13,7 @@ import np_compile
 from np_compile import config
 from np_compile.capture.policy.budget import Budget
 from np_compile.capture.policy.choice import Choice, kind_of, new_choice
+from np_compile.reader import dispatch
 from np_compile.reader.reading import Reading
 
 
@@ -144,6 +145,21 @@ def test_nothing_else_is_taken_to_be_compiled_then(known):
     with pytest.raises(OverflowError):
         fast(x, 20.0)
     assert fast._unweighed.value == 0
+
+
+@pytest.mark.parametrize(("plain", "rests"), [(1e-6, True), (1e3, False)])
+def test_calls_that_c_cannot_make_yet_are_apart_where_they_take_longer(plain, rests, monkeypatch):
+    with config.patch(loops="whole", compile_in="call"):
+        monkeypatch.setattr(dispatch, "available", lambda: False)
+        fast, x = np_compile.compile(checked), np.arange(10.0)
+        for _ in range(3):
+            fast(x, 1e3)
+    budget = fast._options.budget
+    budget.took, budget.cold = plain, False
+    with config.patch(compile_in="background"):
+        fast._unweighed.value = 0
+        assert fast(x, 1e3) == 45.0
+    assert budget.rests is rests
 
 
 class Bag:
