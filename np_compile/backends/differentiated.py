@@ -160,19 +160,31 @@ class _Recorder(Recorder):
         return super().__torch_dispatch__(func, types, args, kwargs)
 
     def _anew(self, func: Any, args: tuple, kwargs: dict) -> torch.Tensor:
-        """What an operator writes to a tensor, as that tensor's new value."""
+        """What an operator writes to a tensor, or to a slice of one, as that tensor's new value."""
         t: torch.Tensor = args[0]
         name = func.overloadpacket.__name__
         packet = getattr(_aten, name[:-1], None) if name.endswith("_") else None
         form = getattr(packet, func._overloadname, None)
-        if form is None or self._shared.get(_memory(t), 0) != 1:
+        base = t if t._base is None else t._base
+        if form is None or self._shared.get(_memory(t), 0) != (1 if base is t else 2):
             raise Written
         with self:
             made = form(*args, **kwargs)
-        if made.stride() != t.stride() or made.dtype is not t.dtype or made.shape != t.shape:
+            if made.dtype is not t.dtype or made.shape != t.shape:
+                raise Written
+            if base is not t:
+                place = _slice_of(t, base)
+                whole = _aten.slice_scatter.default(base, made, *place)
+                made = _aten.slice.Tensor(whole, *place)
+                self._put(base, whole)
+        self._put(t, made)
+        return t
+
+    def _put(self, t: torch.Tensor, made: torch.Tensor) -> None:
+        """Have a tensor be what is made in its place."""
+        if made.stride() != t.stride():
             raise Written
         setattr(t, NODE, (self, self._node(made)))
-        return t
 
     def _track(self, result: Any, node: fx.Node) -> Any:
         if "val" not in node.meta and self._notes:
@@ -200,6 +212,16 @@ class _SizedGradients(_Recorder, SizedRecorder):
 
 def _memory(t: torch.Tensor) -> int:
     return t.untyped_storage()._cdata
+
+
+def _slice_of(t: torch.Tensor, base: torch.Tensor) -> tuple[int, int, int]:
+    """Axis, start and stop of the slice of a tensor that a view is."""
+    axes = [d for d, (n, m) in enumerate(zip(t.shape, base.shape, strict=False)) if n != m]
+    if t.ndim != base.ndim or t.stride() != base.stride() or len(axes) != 1:
+        raise Written
+    (d,) = axes
+    start = (t.storage_offset() - base.storage_offset()) // t.stride(d)
+    return d, start, start + t.shape[d]
 
 
 # Operators that there are kernels for

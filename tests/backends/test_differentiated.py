@@ -47,7 +47,13 @@ def of_integers(x, y):
     return np.sin(x) * np.arange(3), (x > 0).sum(), np.floor(y)
 
 
-PROGRAMS = [clipped, scattered, masked, complex_, factored, ordered, of_integers]
+def spectra(x, y):
+    """Gradients of which write to slices."""
+    z, w = np.fft.rfft(x, axis=0) * np.fft.rfft(y, 4, axis=0)[:2], np.fft.rfft2(x + y)
+    return z, np.fft.irfft(z, 3, axis=0), np.fft.irfft2(w, (3, 4)), np.fft.irfft(w * y[0, 0], 2)
+
+
+PROGRAMS = [clipped, scattered, masked, complex_, factored, ordered, of_integers, spectra]
 
 
 @pytest.fixture
