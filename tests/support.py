@@ -396,13 +396,18 @@ def aliasing(seen: Seen) -> list[str]:
     for i, (m, a) in enumerate(named):
         for n, b in named[i + 1 :]:
             if a is b:
-                pairs.append(f"{m} is {n}")
+                pairs.append(
+                    f"{m} is {n}{_EMPTY if isinstance(a, np.ndarray) and not a.size else ''}"
+                )
             elif _share(a, b):
                 pairs.append(f"{m} shares memory with {n}")
     mine = containers((seen.args, seen.kwargs))
     for i, x in enumerate(containers(seen.result)):
         pairs += [f"container {i} is argument's {j}" for j, y in enumerate(mine) if x is y]
     return pairs
+
+
+_EMPTY = ", of no elements"  # docs/deviations.md, "Views that compiled loops make"
 
 
 def compare(got: Seen, want: Seen, rtol: float | None = None, alias: bool = True) -> None:
@@ -420,7 +425,9 @@ def compare(got: Seen, want: Seen, rtol: float | None = None, alias: bool = True
     same(got.kwargs, want.kwargs, "keyword arguments afterwards", rtol)
     assert got.text == want.text
     if alias:
-        assert aliasing(got) == aliasing(want)
+        wanted = aliasing(want)
+        found = [pair for pair in aliasing(got) if pair in wanted or not pair.endswith(_EMPTY)]
+        assert found == wanted
 
 
 @dataclasses.dataclass
