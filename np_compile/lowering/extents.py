@@ -571,6 +571,7 @@ SHAPES: dict[Any, Callable] = {
     **dict.fromkeys(
         (
             _aten._to_copy.default, _aten.clone.default, _aten.lift_fresh_copy.default,
+            _aten._conj_physical.default,
             _aten.empty_like.default, _aten.zeros_like.default, _aten.ones_like.default,
             _aten.full_like.default, _aten.flip.default, _aten.roll.default,
             _aten.index_put.default, _aten.index_add.default, _aten.index_copy.default,

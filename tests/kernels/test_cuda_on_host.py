@@ -30,7 +30,7 @@ from ..replay.test_joint import rnn
 from ..support import data
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
 from .graphs import SMALL_GPU, captured, equal
-from .test_on_gpu import FOR_SIZES, NAMED, larger, same
+from .test_on_gpu import FOR_SIZES, NAMED, OF_FEW, larger, many_rows, same
 
 pytestmark = pytest.mark.skipif(
     not available() or shutil.which("g++") is None, reason="no compiler for C++"
@@ -51,6 +51,13 @@ def test_programs(f, args, machine):
                 got = executable(source, module)(*mine)
             equal(list(got), wanted, str(source.program))
             equal(mine, wanted_inputs, str(source.program))
+
+
+@pytest.mark.parametrize("machine", [SMALL_GPU, Gpu()], ids=["small", "large"])
+@OF_FEW
+def test_narrow_products(f, args, machine, monkeypatch):
+    many_rows(monkeypatch, 6)
+    test_programs(f, args, machine)
 
 
 @FOR_SIZES

@@ -17,6 +17,7 @@ from np_compile import config
 from np_compile.backends import sizes as for_sizes
 from np_compile.backends.sizes import ByOperators
 from np_compile.kernels.compile import ForSizes, generate, listening, targeting
+from np_compile.kernels.frontend import products
 from np_compile.kernels.ir.program import Call
 from np_compile.kernels.run.execute import Executable
 from np_compile.kernels.run.sizes import launches_at
@@ -204,13 +205,30 @@ def in_place(x):
 
 
 @program(data(6, 5), data(5, 7), data(5), data(3, 4, 5), data(3, 5, 2))
-def products(a, b, c, d, e):
+def small_products(a, b, c, d, e):
     return a @ b, a @ c, c @ c, d @ e
 
 
 @program(data(70, 40), data(40, 60))
 def large_products(a, b):
     return np.maximum(a @ b, 0) + 1
+
+
+@program(f32(37, 20), ints(37, 20), f32(9, 40), f32(9))
+def reductions_of_rows(a, b, c, d):
+    most = a.max(1, keepdims=True)
+    return (
+        (np.log(np.exp(a - most).sum(1)) + most[:, 0]).mean(), a.argmax(1).max() * 2, c.std() / 3,
+        np.abs(b).sum(1).min() + c[0, 0], c.max(1).argmin(), d.mean(), (a.min(1) > 0).any(),
+    )  # fmt: skip
+
+
+@program(data(70), data(70))
+def what_follows_sums(a, b):
+    a *= 2
+    total = a.sum()
+    b[0] = total / 2
+    return a[3] + total, total * total, b.max() - b[0]
 
 
 @program(data(60))
@@ -237,14 +255,48 @@ def means(x, centres):
     return moved, labels, np.abs(moved - centres).max()
 
 
-@program(data(0, 4))
-def empty(a):
-    return a.sum(0), a.sum(1), a * 2, a.T
+@program(data(0, 4), data(70, 4), f32(70, 0), f32(0, 5), f32(0, 70))
+def empty(a, b, c, d, e):
+    return a.sum(0), a.sum(1), a * 2, a.T, b @ a.T, c @ d, b[:, :3] @ a[:, :3].T, c @ e
 
 
 @program(data(16))
 def transforms(a):
     return np.abs(np.fft.fft(a)), np.fft.rfft(a).real
+
+
+def narrow_products(a, b, c, d):
+    z = np.maximum(a, 0) @ c
+    z = z - z.max(axis=1, keepdims=True)
+    return a @ b, a[::-1] @ b[:, ::-1], (np.log(np.exp(z).sum(1)) - z[:, 0]).mean(), (d @ a).sum(0)
+
+
+def narrow_products_of_columns(a, b, c):
+    return a.T @ b, b.T @ a, b.T @ (c + 1), a.T.copy() @ c
+
+
+def short_sums(a, b, c, d, e):
+    return np.where(c > 0, a @ b.T, 0) * 2, a[::2] @ b.T, d @ e + 1, (-a) @ b.T
+
+
+def narrow(rows, sums):
+    """Programs, and arguments of such extents."""
+    return [
+        (narrow_products, (f32(rows, sums), f32(sums, 4), f32(sums, 7), f32(4, rows))),
+        (narrow_products_of_columns, (f32(sums, 3), f32(sums, rows), f32(sums, 4))),
+        (short_sums, (f32(rows, 13), f32(9, 13), f32(rows, 9), data(rows, 5), data(5, 20))),
+    ]
+
+
+def many_rows(monkeypatch, count):
+    """From so many rows on, and elements of a sum, products are made as those of many are."""
+    for name in ("_ROWS", "_LONG"):
+        monkeypatch.setattr(products, name, count)
+
+
+OF_FEW = pytest.mark.parametrize(
+    ("f", "args"), narrow(9, 7), ids=["columns", "transposed", "short sums"]
+)
 
 
 def same(got, want, what):
@@ -286,6 +338,14 @@ def test_each_pass_for_a_gpu_keeps_what_a_program_does(f, args, machine):
             preserved(module, inputs)
 
 
+@OF_FEW
+def test_each_pass_for_a_gpu_keeps_narrow_products(f, args, monkeypatch):
+    many_rows(monkeypatch, 6)
+    ((module, inputs),) = captured(f, *copy.deepcopy(args))
+    with targeting(SMALL_GPU):
+        preserved(module, inputs)
+
+
 def taken(text):
     """NVRTC compiles a text."""
     nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
@@ -314,7 +374,7 @@ def larger(x, times=2):
 # Programs that are there for many sizes, with how many it takes for a size and two larger ones.
 GENERAL = {
     "chain": 1, "broadcast": 1, "views": 1, "casts": 1, "elementary": 1, "inner_axes": 2,
-    "gathers": 1, "scatter_add": 1, "counts": 1, "heat": 1, "products": 1, "nearest": 1,
+    "gathers": 1, "scatter_add": 1, "counts": 1, "heat": 1, "small_products": 1, "nearest": 1,
     "long_scan": 1, "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1,
     "histograms": 2,  # the first call breaks where a size depends on the data
 }  # fmt: skip
@@ -390,6 +450,10 @@ class TestOnADevice:
                 same(tuple(given), tuple(mine), f"arguments of {f.__name__}")
         assert made
         assert {x.device.type for x in made} <= {"cuda"}
+
+    @pytest.mark.parametrize(("f", "args"), narrow(1003, 205))
+    def test_narrow_products(self, f, args):
+        self.test_programs(f, args)
 
     def test_many_floats_in_few_elements(self):
         def added(x, i, j, v):
@@ -661,6 +725,72 @@ def test_sums_of_few_results_are_loops_of_many_threads():
     assert max(b.size for b in program.buffers if b.kind == "temporary") < 100_000 * 4
     # The last sums, of the parts, are shared by the threads of a block.
     assert re.search(r"for w\d+ < \d+ thread \d+:\n +t\d+\[0\] sum= part", text)
+
+
+def _generated(f, *args):
+    ((module, _),) = captured(f, *args)
+    with targeting(Gpu()):
+        return generate(module.graph, partial(getattr, module))
+
+
+@pytest.mark.parametrize("rows", [2, 3000])
+def test_what_is_made_of_a_sum_is_no_kernel_of_its_own(rows):
+    source = _generated(lambda a: (a.mean() + 1, (a * a).sum() / 3), data(rows, 1000))
+    (step,) = source.program.steps
+    assert step.kind == "epilogue"
+    assert len(step.body) == 3
+    assert len(source.launches.sections[0]) == 1
+
+
+def test_what_other_threads_have_written_is_no_epilogue():
+    def f(a):
+        a *= 2
+        return a[3] + a.sum()
+
+    program = _generated(f, data(100_000)).program
+    assert [step.kind for step in program.steps] == ["grid", "block"]
+
+
+def test_short_rows_of_a_sum_fill_blocks():
+    source = _generated(lambda a: np.log(np.exp(a).sum(1)).sum(), f32(100_000, 64))
+    assert re.search(r"for i\d+ < 100000 block 16 blocks 528:", str(source.program))
+    assert re.search(r"for j\d+ < 64 thread 16", str(source.program))
+
+
+def _calls(f, *args):
+    return sum(isinstance(s, Call) for s in _generated(f, *args).program.steps)
+
+
+def test_which_narrow_products_are_loops():
+    a = f32(4096, 512)
+    assert not _calls(lambda x, y: x @ y, a, f32(512, 4))
+    assert _calls(lambda x, y: x @ y, a, f32(512, 5))
+    assert not _calls(lambda x, y: np.maximum(x, 0) @ y, a, f32(512, 10))
+    assert _calls(lambda x, y: np.maximum(x, 0) @ y, a, f32(512, 11))
+    assert not _calls(lambda x, y: x @ y, f32(4, 512), a.T)
+    assert not _calls(lambda x, y: x @ y, f32(4096, 16), f32(16, 512))
+    assert _calls(lambda x, y: x @ y, f32(4096, 17), f32(17, 512))
+    assert _calls(lambda x, y: x @ y, data(4096, 9), data(9, 512))
+
+
+def test_columns_are_copied_once_for_threads_that_walk_along_them():
+    """And before all else, so that what makes the large matrix is one pass with the product."""
+    source = _generated(lambda x, y: np.maximum(x, 0) @ y, f32(4096, 512), f32(512, 10))
+    copy, product = source.program.steps
+    assert len(copy.body[0].body) == 1
+    assert "maximum" in str(product)
+    source = _generated(lambda x, y, z: (x @ y.T) * z, f32(4096, 10), f32(512, 10), f32(4096, 512))
+    assert len(source.program.steps) == 2
+
+
+def test_much_work_is_not_done_by_the_threads_of_a_row():
+    """The second statement is many more iterations than the first, and in threads of its own."""
+
+    def f(x, y):
+        return (np.exp(x) / np.exp(x).sum(1, keepdims=True))[:, :1] * y
+
+    kinds = [s.kind for s in _generated(f, f32(4096, 10), f32(4096, 512)).program.steps]
+    assert kinds == ["grid", "grid"]
 
 
 def test_the_schedule_stands_in_the_program():

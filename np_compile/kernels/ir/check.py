@@ -84,10 +84,10 @@ class _Checker:
             rules = _broken_on_gpu if self._on_gpu(loop) else _broken
             for rule in rules(loop, tuple(self._kinds)):
                 self.fail(head, rule)
-        self._kinds.append(loop.kind)
+        self._kinds += [loop.kind] if loop.kind != "epilogue" else []
         for inner in loop.body:
             self.step(inner, (*around, loop.axis))
-        self._kinds.pop()
+        del self._kinds[len(self._kinds) - (loop.kind != "epilogue") :]
 
     def _on_gpu(self, loop: Loop) -> bool:
         """Whether a loop is one of a GPU's nest."""
@@ -159,6 +159,12 @@ def _broken_on_gpu(loop: Loop, around: tuple[str, ...]) -> Iterator[str]:
         yield f"{loop.width} iterations cannot stay together"
     if kind in ("grid", "block") and any(k != kind for k in around):
         yield "what blocks share are the outermost loops"
+    if kind == "epilogue" and not (
+        isinstance(loop.body[0], Loop)
+        and loop.body[0].blocks
+        and all(isinstance(b, Statement) for b in loop.body[1:])
+    ):
+        yield "an epilogue is what follows a reduction of blocks"
     if kind == "thread" and (around[:1] != ("block",) or "thread" in around):
         yield "the threads of a block share a loop inside its own, and no loop inside that"
     if kind in ("thread", "block") and loop.width & (loop.width - 1):

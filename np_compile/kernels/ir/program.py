@@ -9,7 +9,7 @@
     schedule  = ["parallel" INT] [how]                        INT: iterations of a chunk
     how       = "vector" INT ["lanes" INT] ["chain" INT] ["aligned" NAME]
               | "strip" INT ["overlapping" INT] | "rows" INT | "jam" INT | "unroll" INT
-              | ("grid" | "block" | "thread") INT ["lanes" INT] ["written" "out"]
+              | ("grid" | "block" | "thread" | "epilogue") INT ["lanes" INT] ["written" "out"]
                 ... ["blocks" INT]                            on a GPU
                                                               the first INT: iterations together
     statement = element "=" expr                              store
@@ -65,8 +65,11 @@ COMBINE = {
 PAIRED = ("argmin", "argmax")
 # How the iterations of a loop follow each other; of the first alone the grammar is silent. The last
 # three are those of a GPU.
-LOOPS = ("serial", "vector", "strip", "rows", "jam", "unroll", "grid", "block", "thread")
-ON_GPU = LOOPS[-3:]
+LOOPS = (
+    *("serial", "vector", "strip", "rows", "jam", "unroll"),
+    *("grid", "block", "thread", "epilogue"),
+)
+ON_GPU = LOOPS[-4:]
 # dtypes of the matrices that a `Product` multiplies
 MULTIPLIED = ("f32", "f64")
 KINDS = ("input", "output", "constant", "temporary", "local", "register", "private")
@@ -174,7 +177,8 @@ class Loop:
     inside for `width` iterations at once; "rows", likewise, but the loops inside for one iteration
     after the other; "jam", a strip whose iterations take turns; "unroll", written out. On a GPU:
     "grid", in the threads of all blocks, `width` iterations in each; "block", `width` iterations in
-    each block; "thread", in `width` threads that share an iteration of the "block" loop around.
+    each block; "thread", in `width` threads that share an iteration of the "block" loop around;
+    "epilogue", a nest that blocks reduce, and statements for one thread once all of them are done.
     blocks: where a loop of these reduces, how many blocks share it and leave a partial result each.
     lanes: neighbouring iterations that each of these threads runs together. private: whether it is
     written out, as private arrays need.

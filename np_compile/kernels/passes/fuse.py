@@ -9,16 +9,32 @@ stage inside.
 
 from __future__ import annotations
 
+from np_compile.size import hint
+
 from ..analysis.access import coefficients
 from ..analysis.dependence import conflicts, reads_elsewhere, same_iteration
 from ..ir import expr as E
 from ..ir.expr import Expr
-from ..ir.program import Fence, Loop, Program, Statement, Step, accesses, looped, statements
-from ..target import Target
+from ..ir.program import (
+    Fence,
+    Loop,
+    Program,
+    Statement,
+    Step,
+    accesses,
+    elements,
+    looped,
+    statements,
+)
+from ..target import Gpu, Target
 from .scan_blocking import cheap, waits
 
 # Loops of one nest: more would spill registers and slow the C compiler.
 _MOST_STATEMENTS = 40
+# On a GPU, iterations of a statement that are enough for all threads, and how many for each of a
+# nest's make it one of its own.
+_MUCH = 1 << 20
+_MORE = 16
 
 
 def fuse(program: Program, machine: Target) -> Program:
@@ -73,6 +89,8 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -
     partner = _partner(loop.axis, inside, s, left)
     if partner is None:
         return _shared(inside, s)
+    if not known and isinstance(machine, Gpu) and _much(inside, s):
+        return "it makes much more than they share"
     if s.lead is not None and not known and partner is not s.lead:
         return "threads share its rows"
     if any(t.scan and loop.axis in t.over for t in inside) or (s.scan and partner in s.over):
@@ -111,6 +129,13 @@ def _enter(loop: Loop, s: Statement, known: dict[Expr, Expr], machine: Target) -
     _rename(s, known)
     loop.body += looped(s.axes[len(known) :], [s])
     return None
+
+
+def _much(inside: list[Statement], s: Statement) -> bool:
+    """Whether s is many more iterations than what a nest does, enough of them for threads of their
+    own: what a thread of each row leaves in memory for them is little beside what they store."""
+    mine, *others = (hint(elements(a.extent for a in t.axes)) for t in (s, *inside))
+    return bool(mine >= _MUCH and mine >= _MORE * max(others))
 
 
 def _mixed(loop: Loop, s: Statement) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..analysis.access import inverse
+from np_compile.size import hint
+
+from ..analysis.access import coefficient, inverse
 from ..analysis.boxes import Box, hull, inside, stored
 from ..analysis.cost import cost
 from ..analysis.dependence import disjoint
@@ -19,6 +21,8 @@ from ..target import Gpu, Target
 
 # Longest expression of a statement, in nodes: bounds the compile time and the live registers.
 _LONGEST = 240
+# What a load costs on a GPU if neighbouring threads do not read neighbouring elements.
+_LINES = 8
 # Steps that write a buffer, before a load, among which its definition is looked for.
 _WRITERS = 32
 
@@ -92,7 +96,10 @@ class _Inliner:
             return None
         s = self.steps[p]
         assert isinstance(s, Statement)
-        weight = cost(s.value)
+        # What is the same for all elements is computed before the loops, however often it is used.
+        weight = cost(s.value) if E.axes_of(s.value) or not s.axes else 0
+        if self.gpu and _transposes(s):
+            weight *= _LINES
         if weight * (self.uses[p] - _points(s)) > self.recompute * _points(s):
             return None
         again = _points(user) - _points(s)
@@ -125,6 +132,18 @@ class _Inliner:
                 if not same and not disjoint(load.args, user.index):
                     return False
         return True
+
+
+def _transposes(s: Statement) -> bool:
+    """Whether a statement copies what it does not read side by side as it stores it."""
+    if not s.axes or s.value.op != "load":
+        return False
+    along = s.axes[-1]
+    read, stored = (
+        hint(sum(coefficient(i, along) * n for i, n in zip(index, b.strides, strict=True)))
+        for b, index in ((s.value.value, s.value.args), (s.target, s.index))
+    )
+    return stored == 1 and abs(read) > 1
 
 
 def store_of(step: Step) -> Box | None:

@@ -7,6 +7,7 @@ block       independent iterations, each of which the threads of a block share: 
 thread      a loop inside such an iteration, whose iterations the threads share
 blocks      where the outermost loop reduces, a number of blocks share it, which follows from its
             size alone; what each leaves is combined in their order
+epilogue    statements after such a reduction, which the thread that has its result runs
 serial      one iteration after the other, in each thread
 
 A nest whose outermost loop has to run in order is one iteration of one block. Values that meet in
@@ -46,17 +47,33 @@ def thread_mapping(program: Program, machine: Target) -> Program:
             steps.append(_Nest(program, machine, step).mapped())
         elif not isinstance(step, Statement):
             steps.append(step)
-        elif steps and _is_once(steps[-1]):
-            steps[-1].body.append(step)  # type: ignore[union-attr]
+        elif (before := _before(steps, step)) is not None:
+            before.body.append(step)
         else:
             steps.append(_once([step]))
     program.steps = steps
     return program
 
 
-def _once(body: list[Loop | Statement]) -> Loop:
+def _once(body: list[Loop | Statement], kind: str = "block") -> Loop:
     """A loop of one iteration, of one block."""
-    return Loop(E.axis(1, "o"), body, "block")
+    return Loop(E.axis(1, "o"), body, kind)
+
+
+def _before(steps: list[Step], s: Statement) -> Loop | None:
+    """The last step, if one thread of it can run a statement without loops at its end."""
+    last = steps[-1] if steps else None
+    if not isinstance(last, Loop) or _is_once(last):
+        return last if isinstance(last, Loop) else None
+    nest = last.body[0] if last.kind == "epilogue" else last
+    assert isinstance(nest, Loop)
+    # It has the results of a reduction, and nothing else that other threads have written.
+    parts = {t.target for t in statements(nest) if nest.axis not in t.over}
+    if not nest.blocks or s.target in parts or any(x.value in parts for x in s.reads()):
+        return None
+    if nest is last:
+        steps[-1] = last = _once([nest], "epilogue")
+    return last
 
 
 def _is_once(step: Step) -> bool:
@@ -121,8 +138,7 @@ class _Nest:
         for loop in kept:
             loop.kind = "block"
         if threads <= self.machine.warp:
-            few = max(min(4 * self.machine.warp // threads, hint(inner.axis.extent)), 1)
-            inner.width = 1 << (few.bit_length() - 1)
+            inner.width = self._rows(threads, 4 * self.machine.warp, inner.axis.extent)
         self._share(inner.body, threads)
         return self.loop
 
@@ -172,12 +188,21 @@ class _Nest:
             for p in path:
                 p.blocks = blocks if _reduces(p) else 0
             return loop
-        threads = self._threads(widest, hint(loop.axis.extent))
-        loop.kind = "block"
         n = loop.axis.extent
-        loop.blocks = most if isinstance(n, Size) else max(min(most, n), 1)
-        self._share(loop.body, max(threads, machine.block_threads // 2))
+        threads = self._threads(widest, hint(n))
+        loop.kind = "block"
+        if threads <= machine.warp:
+            loop.width = self._rows(threads, machine.block_threads, n)
+        else:
+            threads = max(threads, machine.block_threads // 2)
+        loop.blocks = most if isinstance(n, Size) else max(min(most, -(-n // loop.width)), 1)
+        self._share(loop.body, threads)
         return loop
+
+    def _rows(self, each: int, threads: int, rows: int | Size) -> int:
+        """Iterations of a block of so many threads, where fewer share each."""
+        few = max(min(threads // each, hint(rows)), 1)
+        return 1 << (few.bit_length() - 1)
 
     # Inside a block
 

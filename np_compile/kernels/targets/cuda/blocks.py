@@ -26,7 +26,6 @@ class Blocks(Combining):
     def __init__(self, w: Words, counters: int):
         super().__init__(w, counters)
         self.shared = 0  # bytes that a block's threads share
-        self._rows = 1  # iterations of a block at once
         self._private: dict[Buffer, int] = {}  # lanes of the loops over private arrays
         self._loops: list[Loop] = []  # around what is being written
 
@@ -46,13 +45,16 @@ class Blocks(Combining):
         else:
             code.line("const int lane = threadIdx.x;")
         if loop.blocks:
-            unit = code.axis(loop.axis)
-            head = f"for (i64 {unit} = blockIdx.x; {unit} < {long(total)}; {unit} += gridDim.x)"
+            unit, times, more = code.axis(loop.axis), "", ""
+            if self._rows > 1:
+                times, more = f" * {self._rows}", " + row"
+            head = f"for (i64 {unit} = (i64)blockIdx.x{times}{more}; "
+            head += f"{unit} < {long(loop.axis.extent)}; {unit} += (i64)gridDim.x{times})"
             with code.block(head, (loop.axis,), written(loop)):
                 self._loops.append(loop)
                 self._steps(loop)
                 self._loops.pop()
-                code.line(f"together<{threads}>();")
+                code.line(f"together<{self._threads}>();")
             self._finish(loop, started, threads)
             return loop.blocks, threads
         places = self._divided("(i64)blockIdx.x", counts)

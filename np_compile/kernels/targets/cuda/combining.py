@@ -17,6 +17,8 @@ class Combining(Lanes):
         super().__init__(w)
         self.counters = counters
         self._threads = 1  # that share an iteration of a block
+        self._rows = 1  # iterations of a block at once
+        self._epilogue: list[Statement] = []
 
     def _end(self, loop: Loop, started: list[Statement]) -> None:
         """The results of reductions of which the loop was the outermost, in one block."""
@@ -66,7 +68,11 @@ class Combining(Lanes):
         lasting = []
         for s in started:
             plain = self._plain(self._accumulators.pop(s))
-            if loop.kind == "grid" or is_shared(loop, s):
+            shared = loop.kind == "grid" or is_shared(loop, s)
+            if not shared and self._rows > 1:  # what all threads of a row have counts once
+                for _, name, first in plain.variables:
+                    code.line(f"if (lane) {name} = {first};")
+            if shared or self._rows > 1:
                 self._folded(plain, threads)
             lasting.append((s, plain))
         if blocks == 1:
@@ -74,6 +80,9 @@ class Combining(Lanes):
                 code.use(s)
                 with code.block("if (threadIdx.x == 0)", (), frozenset((s.target,))):
                     code.store(s.target, s.index[0], plain.result)
+            if self._epilogue:
+                code.line(f"together<{threads}>();")  # some may still read what it writes
+            self._end_of_all()
             return
         places = {}
         for _, plain in lasting:
@@ -96,6 +105,16 @@ class Combining(Lanes):
                 code.use(s)
                 with code.block("if (threadIdx.x == 0)", (), frozenset((s.target,))):
                     code.store(s.target, s.index[0], plain.result)
+            self._end_of_all()
+
+    def _end_of_all(self) -> None:
+        """The statements that follow once all blocks are done, by the thread with the results."""
+        if not self._epilogue:
+            return
+        touched = frozenset(b for s in self._epilogue for b, _ in s.touched)
+        with self._code.block("if (threadIdx.x == 0)", (), touched):
+            for s in self._epilogue:
+                self._statement(s)
 
     def _taken(self, a: Accumulator, values: list[str]) -> None:
         """Combine an accumulator with what another block has found."""

@@ -32,12 +32,13 @@ class Kernel(Blocks):
 
     def function(self, name: str, loop: Loop) -> tuple[str, Launch]:
         """The kernel of a nest, and how it is launched."""
-        code = self._code
+        code, stored = self._code, written(loop)
+        if loop.kind == "epilogue":
+            loop, *self._epilogue = loop.body  # type: ignore[assignment]
         if loop.kind == "grid":
             blocks, threads = self._grid(loop), self._machine.block_threads
         else:
             blocks, threads = self._blocks(loop)
-        stored = written(loop)
         pointers = [b for b in code.buffers if b.kind in IN_MEMORY]
         lines = [f"    {line}" for line in symbols(self._words)]
         lines += ["    " + pointer(self._words, b, b in stored) for b in pointers]
