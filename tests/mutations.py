@@ -19,6 +19,24 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "np_compile/reader/innermost.py",
+        "for x in (least, check.n.lin - greatest - 1):",
+        "for x in (least, check.n.lin - greatest):",
+        "reader/test_repeated_checks.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
+        "for x in (least, check.n.lin - greatest - 1):",
+        "for x in (check.n.lin - greatest - 1,):",
+        "reader/test_repeated_checks.py",
+    ),
+    Mutation(
+        "np_compile/reader/loops.py",
+        "return bool(terms) and any(x.terms",
+        "return False and any(x.terms",
+        "reader/test_unrolled.py",
+    ),
+    Mutation(
+        "np_compile/reader/innermost.py",
         "return 0 <= later < d or (later == d and comes_before)",
         "return 0 <= later < d",
         "reader/test_innermost.py",

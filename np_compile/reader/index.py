@@ -156,6 +156,9 @@ def sliced(r: Reader, s: Slice, n: Num) -> tuple[Num, Any, Num]:
         stop = _bound(r, s.stop, n, -1 if back else 0)
     assert start.lin is not None
     assert stop.lin is not None
+    for x, bound in ((s.start, start), (s.stop, stop)):  # of an element it is as good as one
+        if x is not None and {x.text, *(x.lin.terms if x.lin else ())} & r.facts.elements:
+            r.facts.elements.add(bound.text)
     way = (start.lin - stop.lin) if back else (stop.lin - start.lin)
     text = f"({start.text} - {stop.text})" if back else f"({stop.text} - {start.text})"
     size = abs(step)
@@ -300,6 +303,7 @@ def element(r: Reader, a: Arr, text: str) -> Num:
     """The number in an element, read now."""
     name = r.named(text, C_TYPE[a.rep])
     if a.rep in INTEGERS:
+        r.facts.elements.add(name)
         low, high = limits_of(a.rep)
         lin = r.facts.name(name, low, high) if a.rep == "i64" else None
         return Num(name, a.rep, (a.kind,), "", lin, low, high)

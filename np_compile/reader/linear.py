@@ -87,13 +87,15 @@ class Facts:
 
     ranges: of each name, the least and the greatest value. number: of each name, when it was made;
     names that came later are bounded by those before. indices: those that have been checked against
-    an extent, with what they are when counted from the beginning.
+    an extent, with what they are when counted from the beginning. elements: the names of integers
+    that were read from arrays.
     """
 
     def __init__(self) -> None:
         self.known: list[Linear] = []
         self.ranges: dict[str, tuple[int, int]] = {}
         self.number: dict[str, int] = {}
+        self.elements: set[str] = set()
         self.indices: dict[tuple[Linear, Linear], Any] = {}
         self._mentions: dict[str, list[Linear]] = {}
         self._checked: list[tuple[int, tuple[Linear, Linear]]] = []

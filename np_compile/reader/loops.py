@@ -170,6 +170,15 @@ class _For:
         r.entry.known[self.counter] = (n or SOME) // 2
         return n or SOME
 
+    def varies(self, r: Reader) -> bool:
+        """Whether elements of arrays say how many there are, for each iteration of a loop around:
+        often a few. Where they are written out together, processors guess wrongly how many are
+        left over."""
+        n = self._values.n.lin
+        terms = n.terms if n is not None and r.is_inside else ()
+        facts = [*self.facts, *(x for name in terms for x in r.facts.mentioning(name))]
+        return bool(terms) and any(x.terms.keys() & r.facts.elements for x in facts)
+
     def begin(self, r: Reader) -> None:
         """The next value, in the body."""
         n = self._values.n
@@ -364,7 +373,7 @@ def _attempt(
             r.dependent[node.lineno] = node.end_lineno or node.lineno, why
         if innermost:
             settle(places(once))
-            header.unrolls = header.n is not None and _is_short(once)
+            header.unrolls = header.n is not None and _is_short(once) and not header.varies(r)
         high = header.n.text if header.n else ""
         if header.tiles is not None:
             lines, done = header.tiles

@@ -679,11 +679,11 @@ def to_int(r: Reader, x: Num) -> Num:
     if x.rep in INTEGERS or x.rep == "bool":
         if x.rep == "u64":
             r.leave_if(f"(i64){x.text} < 0", "an integer beyond 64 bits")
-        text = f"(i64){x.text}" if x.rep != "i64" else x.text
         if x.lin is not None:
             return Num(x.text, "i64", ("int",), "", x.lin, x.low, x.high)
-        low, high = (0, 1) if x.rep == "bool" else limits_of(x.rep)
-        return r.integer(text, low, high)
+        made = r.integer(f"(i64){x.text}" if x.rep != "i64" else x.text, *limits_of(x.rep))
+        r.facts.elements |= {made.text} if x.text in r.facts.elements else set()
+        return made
     if x.rep in PARTS:
         raise Unreadable("int of a complex number")
     r.leave_if(f"!(__builtin_fabs({x.text}) < 0x1p62)", "a float that is no 64-bit integer")

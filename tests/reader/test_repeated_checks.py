@@ -62,6 +62,14 @@ def caught(x, at):
     return missed
 
 
+def in_three(starts, x, y, z):
+    """Indices that are looked at before a loop, all by one test, whichever is out of bounds."""
+    for row in range(len(starts) - 1):
+        for k in range(starts[row], starts[row + 1]):
+            z[k] += x[k + 1] * y[k]
+            y[2 - k] -= 1.0
+
+
 AT = np.array([3, -1, 0, -12, 11, 5, 5])
 OUT = np.array([3, -1, 0, 12, 11])
 LOW = np.array([3, -1, -13, 2])
@@ -72,6 +80,14 @@ CALLS = [
     exact(checked_by_a_choice, *((np.arange(12), a, n) for a in (AT, OUT, LOW) for n in (0, 3, 9))),
     exact(of_two_lengths, *((np.arange(12), np.arange(n), a) for a in (AT, OUT) for n in (10, 14))),
     exact(changed_between, (np.arange(12), 11, 4), (np.arange(12), 5, 9), (np.arange(12), 12, 1)),
+    exact(
+        in_three,
+        *(
+            (np.array(starts), *(np.arange(float(n)) for n in sizes))
+            for starts in ([0, 2, 2, 5], [-2, 1, 3], [40, 40, -40, 3], [-9, 2])
+            for sizes in ((9, 9, 9), (6, 5, 5), (5, 5, 5), (6, 4, 5), (6, 5, 4), (0, 9, 9))
+        ),
+    ),
     exact(caught, (np.arange(12), AT), (np.arange(12), OUT), (np.arange(12), LOW)),
 ]
 
@@ -90,6 +106,14 @@ def text_of(f, *args) -> str:
 def test_an_index_is_checked_once() -> None:
     """Also one that may count from the end: a check of its value again is a branch more."""
     assert text_of(halved, PARENT.copy(), 11).count(">= (u64)n_") == 1
+
+
+def test_indices_of_a_loop_are_looked_at_by_one_test() -> None:
+    """Of signs: most loops in others have a few iterations, and each branch before them counts."""
+    text = text_of(in_three, np.array([0, 2]), np.arange(9.0), np.arange(9.0), np.arange(9.0))
+    (found,) = (x for x in text.splitlines() if "const int out_" in x)
+    assert found.count(" | ") >= 3
+    assert "||" not in found
 
 
 def all_halved(parent):

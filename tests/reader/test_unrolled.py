@@ -30,6 +30,29 @@ def by_rows(starts, at, x):
     return y
 
 
+def by_lengths(lengths, x):
+    """How many iterations there are is an element, of fewer bits."""
+    sums = np.zeros(len(lengths))
+    for row in range(len(lengths)):
+        total = 0.0
+        for k in range(lengths[row]):
+            total = 0.5 * total + x[k]
+        sums[row] = total
+    return sums
+
+
+def by_slices(starts, at, counts):
+    for row in range(len(starts) - 1):
+        for i in at[starts[row] : starts[row + 1]]:
+            counts[i] += 1
+
+
+def triangle(x):
+    for i in range(len(x)):
+        for k in range(i + 1, len(x)):
+            x[k] -= 0.5 * x[k - 1]
+
+
 def apart(x, y):
     for k in range(len(x)):
         y[k] = 2 * x[k] + 1
@@ -43,6 +66,9 @@ CALLS = [
     exact(counted, (AT, np.zeros(10, int)), (LONG, np.zeros(12, int)), (AT[:0], np.zeros(9, int))),
     exact(generated, *((n, 7) for n in (0, 1, 3, 4, 5, 70_003)), (9, 2**70)),
     exact(by_rows, (STARTS, AT, np.arange(10.0)), (STARTS - 1, AT, np.arange(10.0))),
+    exact(by_lengths, (AT.astype(np.int32), np.arange(9.0))),
+    exact(by_slices, (STARTS, AT, np.zeros(10, int)), (STARTS - 1, AT, np.zeros(10, int))),
+    exact(triangle, (np.arange(12.0),), (np.arange(1.0),)),
 ]
 LEAVE = [
     exact(counted, (LONG, np.zeros(11, int)), (OUT, np.zeros(12, int)), (AT, np.zeros(9, int))),
@@ -66,5 +92,12 @@ def test_what_is_written_out() -> None:
     compiler's to make vectors of."""
     assert is_written_out(counted, AT, np.zeros(10, int))
     assert is_written_out(generated, 20, 7)
-    assert is_written_out(by_rows, STARTS, AT, np.arange(10.0))
+    assert is_written_out(triangle, np.arange(12.0))
     assert not is_written_out(apart, np.arange(20.0), np.arange(20.0))
+
+
+def test_what_data_say_the_length_of_is_not_written_out() -> None:
+    """A processor does not know how many are left over, and that is what a few take longest."""
+    assert not is_written_out(by_rows, STARTS, AT, np.arange(10.0))
+    assert not is_written_out(by_lengths, AT.astype(np.int32), np.arange(9.0))
+    assert not is_written_out(by_slices, STARTS, AT, np.zeros(10, int))
