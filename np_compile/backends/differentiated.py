@@ -229,6 +229,7 @@ _WHOLE = (_aten.dot.default, _aten.mv.default, _aten.tril.default, _aten.triu.de
 # Rules of torch's that ask for the dtype in which halves are computed, which imports much
 _OF_FLOATS = (_aten.sgn.default, _aten.sigmoid_backward.default, _aten.tanh_backward.default)
 _FLOATS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+_SHORT = 16  # windows whose gradient is written out
 
 
 @cache
@@ -237,7 +238,27 @@ def own_decompositions() -> Mapping[Any, Callable]:
     where there is another way."""
     made = {f: rule for f, rule in decompositions().items() if f not in _WHOLE}
     made |= {f: _of_floats(made[f]) for f in _OF_FLOATS}
-    return made | {_aten.zeros.default: partial(_full, 0), _aten.ones.default: partial(_full, 1)}
+    return made | {
+        _aten.zeros.default: partial(_full, 0),
+        _aten.ones.default: partial(_full, 1),
+        _aten.unfold_backward.default: _unfold_backward,
+    }
+
+
+def _unfold_backward(
+    grad: torch.Tensor, size: Sequence[Any], dim: int, length: Any, step: Any
+) -> torch.Tensor:
+    """The gradient of windows: of short ones a sum of slices, a loop without a scatter."""
+    if not isinstance(length, int) or length > _SHORT:
+        return NotImplemented
+    d = dim % len(size)
+    zero = grad.new_zeros(size)
+    end = (grad.shape[d] - 1) * step + 1
+    total = zero
+    for k in range(length):
+        part = _aten.slice_scatter.default(zero, grad.select(-1, k), d, k, end + k, step)
+        total = total + part if k else part
+    return total
 
 
 def _of_floats(rule: Callable) -> Callable:

@@ -572,7 +572,7 @@ SHAPES: dict[Any, Callable] = {
         (
             _aten._to_copy.default, _aten.clone.default, _aten.lift_fresh_copy.default,
             _aten.empty_like.default, _aten.zeros_like.default, _aten.ones_like.default,
-            _aten.full_like.default, _aten.flip.default, _aten.roll.default,
+            _aten.full_like.default, _aten.flip.default, _aten.roll.default, _aten.copy.default,
             _aten.index_put.default, _aten.index_add.default, _aten.index_copy.default,
             _aten.index_fill.int_Scalar,
             _aten.scatter.src, _aten.scatter.value, _aten.scatter_add.default,
@@ -621,6 +621,7 @@ SHAPES: dict[Any, Callable] = {
     _aten.searchsorted.Scalar: _searched,
     _aten.bucketize.Tensor: lambda t, boundaries, **_: _extents(t),
     _aten.constant_pad_nd.default: _padded,
+    _aten.unfold_backward.default: lambda _, size, *__: list(map(size_of, size)),
     _aten.scalar_tensor.default: lambda *_, **__: [],
     _aten.convolution.default: _convolved,
     _aten._fft_c2c.default: _same,

@@ -339,6 +339,21 @@ def of_waves(x, labels, w, b):
     return np.abs(waves.conj() + 1).mean()
 
 
+def of_real_waves(x, labels, w, b):
+    signal = np.concatenate([x, x]) @ w
+    waves = np.fft.rfft(signal, axis=0) * np.exp(-(b**2))
+    return np.fft.irfft(waves, len(signal), axis=0), np.abs(waves) ** 2
+
+
+def of_windows(x, labels, w, b):
+    y = np.pad(x @ w * b, ((1, 4), (0, 0)), mode="edge")
+    near = [np.pad(y, ((2, 3), (0, 0)), mode) for mode in ("reflect", "symmetric", "wrap")]
+    z = np.sin(sum(near))
+    short = np.lib.stride_tricks.sliding_window_view(z, 4, axis=0)
+    wide = np.lib.stride_tricks.sliding_window_view(np.concatenate([z, y, z]), 18, axis=0)
+    return (short * np.arange(4.0)).sum(2), (wide * np.arange(18.0)).sum(2)
+
+
 def gradients(f, n, grad=True, place="cpu"):
     x = torch.from_numpy(data(n, 5, seed=n) + 0.1).to(place)
     w, b = (torch.from_numpy(data(*s, seed=3)).to(place) for s in ((5, 4), (4,)))
@@ -355,7 +370,9 @@ def gradients(f, n, grad=True, place="cpu"):
 
 @pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("backend", ["native", "eager"])
-@pytest.mark.parametrize("f", [classifier, running, by_library, of_waves])
+@pytest.mark.parametrize(
+    "f", [classifier, running, by_library, of_waves, of_real_waves, of_windows]
+)
 def test_gradients_of_many_sizes(f, backend, place):
     if place == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
