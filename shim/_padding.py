@@ -100,6 +100,19 @@ def _ramp(edge: torch.Tensor, axis: int, width: int, end: Any) -> torch.Tensor:
     return line
 
 
+def _of_its_own(t: torch.Tensor, axis: int, widths: tuple, mode: str) -> list[torch.Tensor]:
+    """New ends that are elements of the array, each of them once but for `edge`."""
+    before, after = widths
+    n = t.shape[axis]
+    if mode == "edge":
+        return [_block(t, axis, w, v) for w, v in zip(widths, _ends(t, axis), strict=True)]
+    if mode == "wrap":
+        return [t.narrow(axis, n - before, before), t.narrow(axis, 0, after)]
+    skipped = 1 if mode == "reflect" else 0
+    near = t.narrow(axis, skipped, before), t.narrow(axis, n - skipped - after, after)
+    return [unbits(torch.flip(bits(v), (axis,)), t.dtype) for v in near]
+
+
 def _padded_axis(
     t: torch.Tensor, axis: int, widths: tuple, mode: str, options: dict, d: int
 ) -> torch.Tensor:
@@ -116,6 +129,8 @@ def _padded_axis(
             _ramp(first, axis, before, low),
             unbits(torch.flip(bits(high_end), (axis,)), t.dtype),
         ]
+    elif mode == "edge" or (mode in _BY_INDEX and max(widths) < t.shape[axis]):
+        ends = _of_its_own(t, axis, widths, mode)
     elif mode in _BY_INDEX:
         order = np.pad(np.arange(t.shape[axis]), (before, after), mode)
         return gathered(t, axis, constant(order, t.device))

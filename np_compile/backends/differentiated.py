@@ -84,7 +84,7 @@ def _differentiated(
             elif node.op == "call_function":
                 recorder.follow(node)
                 args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
-                values[node] = node.target(*args, **kwargs)
+                values[node] = _OWN.get(node.target, node.target)(*args, **kwargs)
     results = [values[n] for n in results_of(graph.graph)]
     floats = [k for k, t in enumerate(results) if t.requires_grad]
     if not floats:
@@ -224,11 +224,49 @@ def _slice_of(t: torch.Tensor, base: torch.Tensor) -> tuple[int, int, int]:
     return d, start, start + t.shape[d]
 
 
+class _RunningProduct(torch.autograd.Function):
+    """Torch's gradient of running products asks how long they are, and is one of that length.
+
+    Behind the first zero all products are zero; the gradient there is of the products without it.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, t: torch.Tensor, axis: int) -> torch.Tensor:
+        made = torch.cumprod(t, axis)
+        ctx.save_for_backward(t, made)
+        ctx.axis = axis
+        return made
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
+        t, made = ctx.saved_tensors
+        d = ctx.axis
+
+        def behind(values: torch.Tensor) -> torch.Tensor:
+            return values.flip(d).cumsum(d).flip(d)
+
+        zero = t == 0
+        zeros = zero.cumsum(d)
+        first = zero & (zeros == 1)
+        without = torch.where(first, 1, t).cumprod(d)
+        before = behind(grad * made.conj()) / torch.where(zero, 1, t).conj()
+        at = torch.where(first, behind(grad * without.conj()), 0)
+        return torch.where(zeros == 0, before, at), None
+
+
+def _running_product(t: torch.Tensor, axis: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+    made: torch.Tensor = _RunningProduct.apply(t if dtype is None else t.to(dtype), axis)
+    return made
+
+
+# What stands for operators as they are differentiated
+_OWN = {_aten.cumprod.default: _running_product}
 # Operators that there are kernels for
 _WHOLE = (_aten.dot.default, _aten.mv.default, _aten.tril.default, _aten.triu.default)
 # Rules of torch's that ask for the dtype in which halves are computed, which imports much
 _OF_FLOATS = (_aten.sgn.default, _aten.sigmoid_backward.default, _aten.tanh_backward.default)
 _FLOATS = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+_SHORT = 16  # windows whose gradient is written out
 
 
 @cache
@@ -237,7 +275,27 @@ def own_decompositions() -> Mapping[Any, Callable]:
     where there is another way."""
     made = {f: rule for f, rule in decompositions().items() if f not in _WHOLE}
     made |= {f: _of_floats(made[f]) for f in _OF_FLOATS}
-    return made | {_aten.zeros.default: partial(_full, 0), _aten.ones.default: partial(_full, 1)}
+    return made | {
+        _aten.zeros.default: partial(_full, 0),
+        _aten.ones.default: partial(_full, 1),
+        _aten.unfold_backward.default: _unfold_backward,
+    }
+
+
+def _unfold_backward(
+    grad: torch.Tensor, size: Sequence[Any], dim: int, length: Any, step: Any
+) -> torch.Tensor:
+    """The gradient of windows: of short ones a sum of slices, a loop without a scatter."""
+    if not isinstance(length, int) or length > _SHORT:
+        return NotImplemented
+    d = dim % len(size)
+    zero = grad.new_zeros(size)
+    end = (grad.shape[d] - 1) * step + 1
+    total = zero
+    for k in range(length):
+        part = _aten.slice_scatter.default(zero, grad.select(-1, k), d, k, end + k, step)
+        total = total + part if k else part
+    return total
 
 
 def _of_floats(rule: Callable) -> Callable:

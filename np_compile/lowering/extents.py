@@ -474,6 +474,27 @@ def _product(a: torch.Tensor, b: torch.Tensor) -> _Shape:
     return [*rows, _extents(b)[-1]] if b.dim() > 1 else rows
 
 
+def _square(t: torch.Tensor) -> _Shape:
+    """Of a square matrix, or a stack of them."""
+    shape = _extents(t)
+    if shape[-1] != shape[-2]:
+        raise NotImplementedError("a matrix that is not square for all sizes")
+    return shape
+
+
+def _solved(a: torch.Tensor, b: torch.Tensor, **_: Any) -> list[_Shape]:
+    """The solution, the factors of the matrix, their pivots, and what went wrong."""
+    shape = _square(a)
+    if shape[-1] != _extents(b)[-1 if b.dim() == a.dim() - 1 else -2]:
+        raise NotImplementedError("a system of equations that do not fit for all sizes")
+    return [_extents(b), shape, shape[:-1], shape[:-2]]
+
+
+def _with_note(t: torch.Tensor, **_: Any) -> list[_Shape]:
+    """A matrix, and what went wrong."""
+    return [_square(t), _square(t)[:-2]]
+
+
 def _joined(parts: Sequence[torch.Tensor], dim: int = 0) -> _Shape:
     full = [t for t in parts if t.dim() != 1 or _extents(t) != [0]]
     shape = _extents(full[0])
@@ -573,7 +594,7 @@ SHAPES: dict[Any, Callable] = {
             _aten._to_copy.default, _aten.clone.default, _aten.lift_fresh_copy.default,
             _aten._conj_physical.default,
             _aten.empty_like.default, _aten.zeros_like.default, _aten.ones_like.default,
-            _aten.full_like.default, _aten.flip.default, _aten.roll.default,
+            _aten.full_like.default, _aten.flip.default, _aten.roll.default, _aten.copy.default,
             _aten.index_put.default, _aten.index_add.default, _aten.index_copy.default,
             _aten.index_fill.int_Scalar,
             _aten.scatter.src, _aten.scatter.value, _aten.scatter_add.default,
@@ -608,6 +629,17 @@ SHAPES: dict[Any, Callable] = {
         _all_reduced,
     ),
     **dict.fromkeys((_aten.mm.default, _aten.bmm.default, _aten.mv.default), _product),
+    **dict.fromkeys(
+        (_aten.linalg_inv_ex.default, _aten.linalg_cholesky_ex.default), _with_note
+    ),
+    _aten._linalg_solve_ex.default: _solved,
+    _aten._linalg_det.default: lambda t: [_square(t)[:-2], _extents(t), _extents(t)[:-1]],
+    _aten._linalg_slogdet.default: lambda t: [
+        _square(t)[:-2], _extents(t)[:-2], _extents(t), _extents(t)[:-1],
+    ],
+    _aten._linalg_eigh.default: lambda t, *_: [_square(t)[:-1], _extents(t)],
+    _aten.linalg_lu_solve.default: lambda lu, pivots, b, **_: _extents(b),
+    _aten.linalg_solve_triangular.default: lambda a, b, **_: _extents(b),
     _aten.dot.default: lambda a, b: [],
     _aten.vdot.default: lambda a, b: [],
     _aten.where.self: broadcast,
@@ -622,6 +654,7 @@ SHAPES: dict[Any, Callable] = {
     _aten.searchsorted.Scalar: _searched,
     _aten.bucketize.Tensor: lambda t, boundaries, **_: _extents(t),
     _aten.constant_pad_nd.default: _padded,
+    _aten.unfold_backward.default: lambda _, size, *__: list(map(size_of, size)),
     _aten.scalar_tensor.default: lambda *_, **__: [],
     _aten.convolution.default: _convolved,
     _aten._fft_c2c.default: _same,

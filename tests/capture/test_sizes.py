@@ -339,6 +339,36 @@ def of_waves(x, labels, w, b):
     return np.abs(waves.conj() + 1).mean()
 
 
+def of_real_waves(x, labels, w, b):
+    signal = np.concatenate([x, x]) @ w
+    waves = np.fft.rfft(signal, axis=0) * np.exp(-(b**2))
+    return np.fft.irfft(waves, len(signal), axis=0), np.abs(waves) ** 2
+
+
+def of_windows(x, labels, w, b):
+    y = np.pad(x @ w * b, ((1, 4), (0, 0)), mode="edge")
+    near = [np.pad(y, ((2, 3), (0, 0)), mode) for mode in ("reflect", "symmetric", "wrap")]
+    z = np.sin(sum(near))
+    short = np.lib.stride_tricks.sliding_window_view(z, 4, axis=0)
+    wide = np.lib.stride_tricks.sliding_window_view(np.concatenate([z, y, z]), 18, axis=0)
+    return (short * np.arange(4.0)).sum(2), (wide * np.arange(18.0)).sum(2)
+
+
+def of_products(x, labels, w, b):
+    y = 1 + x @ w * b / 9
+    without = np.where(labels[:, None] == 3, 0, y)
+    return np.cumprod(y, axis=0), np.cumprod(without, axis=0), np.cumprod(1j * y, axis=1).real
+
+
+def of_matrices(x, labels, w, b):
+    y = x @ w * b
+    m = y @ y.T + len(x) * np.eye(len(x))
+    solved = np.linalg.solve(m, y), np.linalg.solve(m, y[:, 0])
+    sign, logarithm = np.linalg.slogdet(m)
+    det = np.linalg.det(m / len(x))
+    return *solved, np.linalg.inv(m), np.linalg.cholesky(m), sign * logarithm, det
+
+
 def gradients(f, n, grad=True, place="cpu"):
     x = torch.from_numpy(data(n, 5, seed=n) + 0.1).to(place)
     w, b = (torch.from_numpy(data(*s, seed=3)).to(place) for s in ((5, 4), (4,)))
@@ -355,7 +385,18 @@ def gradients(f, n, grad=True, place="cpu"):
 
 @pytest.mark.parametrize("place", ["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 @pytest.mark.parametrize("backend", ["native", "eager"])
-@pytest.mark.parametrize("f", [classifier, running, by_library, of_waves])
+@pytest.mark.parametrize(
+    "f",
+    [
+        classifier,
+        running,
+        by_library,
+        of_waves,
+        of_real_waves,
+        of_windows,
+        of_products,
+    ],
+)
 def test_gradients_of_many_sizes(f, backend, place):
     if place == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA device")
@@ -375,6 +416,31 @@ def test_gradients_of_many_sizes(f, backend, place):
         for a, b in zip(got, want, strict=True):
             torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-11)
     assert place == "cuda" or compiles(fast) <= 5 + 3
+
+
+def test_gradients_of_matrices_of_many_sizes():
+    wrapped = np_compile.wrap_numpy(of_matrices)
+    fast = np_compile.compile(wrapped)
+    for n in (9, 14, 12, 10, 15, 11):
+        for made, wanted in zip(gradients(fast, n), gradients(wrapped, n), strict=True):
+            for got, want in zip(made, wanted, strict=True):
+                torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-11)
+    assert compiles(fast) <= 2
+
+
+def test_singular_matrices_of_many_sizes():
+    fast = np_compile.compile(np_compile.wrap_numpy(lambda a: np.linalg.inv(a * 2.0).sum()))
+    for n in (4, 7, 9, 5, 8):
+        for singular in (True, False):
+            a = torch.zeros(n, n) if singular else torch.eye(n)
+            a.requires_grad_()
+            if singular:
+                with pytest.raises(np.linalg.LinAlgError, match="Singular matrix"):
+                    fast(a)
+            else:
+                fast(a).backward()
+                torch.testing.assert_close(a.grad, torch.full((n, n), -0.5))
+    assert compiles(fast) <= 2
 
 
 def test_gradients_of_many_sizes_under_vmap_and_twice():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from torch import fx
@@ -77,11 +78,19 @@ def mutated_roots(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], set[fx.Node]
     """For each node the one whose memory it lies in, and those of them that are written to."""
     root: dict[fx.Node, fx.Node] = {}
     mutated: set[fx.Node] = set()
+
+    def write(home: fx.Node) -> None:
+        mutated.add(home)
+        if home.target is operator.getitem:
+            mutated.add(home.args[0])  # type: ignore[arg-type]
+
     for node in graph.nodes:
         root[node] = node
         if node.op != "call_function" or not hasattr(node.target, "_schema"):
             if node.op == "call_function" and node.args and isinstance(node.args[0], fx.Node):
-                root[node] = root[node.args[0]]
+                of = root[node.args[0]]
+                if of is not node.args[0]:  # else it is new memory, as each result of an operator
+                    root[node] = of
             continue
         arguments = node.target._schema.arguments
         for spec, x in zip(arguments, node.args, strict=False):
@@ -89,9 +98,9 @@ def mutated_roots(graph: fx.Graph) -> tuple[dict[fx.Node, fx.Node], set[fx.Node]
                 continue
             root[node] = root[x]
             if spec.alias_info.is_write:
-                mutated.add(root[x])
+                write(root[x])
         for spec in arguments:
             x = node.kwargs.get(spec.name)
             if spec.alias_info is not None and spec.alias_info.is_write and x is not None:
-                mutated.add(root[x])
+                write(root[x])
     return root, mutated

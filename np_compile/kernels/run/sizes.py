@@ -189,11 +189,10 @@ class _Writer:
         if kind is dict:
             items = [f"{self._text(k)}: {self._text(v)}" for k, v in x.items()]
             return f"{{{', '.join(items)}}}"
-        if kind in (list, tuple):
-            items = [self._text(v) for v in x]
-            return (
-                f"[{', '.join(items)}]" if kind is list else f"({''.join(i + ', ' for i in items)})"
-            )
+        if isinstance(x, list):  # torch.fx has a class of its own
+            return f"[{', '.join(map(self._text, x))}]"
+        if kind is tuple:
+            return f"({''.join(self._text(v) + ', ' for v in x)})"
         name = f"c{len(self._names)}"
         self._names[name] = self._buffers[x] if kind is Buffer else x
         return name
