@@ -1431,6 +1431,12 @@ MUTATIONS = (
         "capture/test_made_within.py",
     ),
     Mutation(
+        "shim/_subclass.py",
+        "return method(self, _of_the_shim(asked), *args",
+        "return method(self, asked, *args",
+        "shim/test_subclass.py",
+    ),
+    Mutation(
         "np_compile/capture/arrays/loans.py",
         "n - k > c for n",
         "n - k > c + 1 for n",
