@@ -1428,7 +1428,7 @@ MUTATIONS = (
         "np_compile/capture/names/substitute.py",
         "        if self.module_of(f) is not None:\n            return f",
         "        if False:\n            return f",
-        "capture/test_made_within.py",
+        "capture/test_made_within.py test_whole_files.py",
     ),
     Mutation(
         "shim/_subclass.py",
