@@ -53,7 +53,11 @@ class Compiled(Made):
     `__wrapped__` is the original. Calling it gives what the original gives.
     """
 
-    __slots__ = ("_in_c",)  # the capsule of the table of calls that C knows, once there is one
+    # Not in the dictionary, which `functools.wraps` copies. _in_c: the table of calls that C knows.
+    __slots__ = (
+        "__np_compile_captured__", "_disable", "_each", "_in_c", "_keeper", "_local", "_mixed",
+        "_of_kinds", "_on_devices", "_on_tensors", "_options", "_reading", "_tensors", "_unweighed",
+    )  # fmt: skip
     __np_compile_captured__: Any  # the Python function behind `__wrapped__`; set by `compile`
 
     def __init__(self, function: Any, options: Options, disable: bool, tensors: bool):
@@ -643,6 +647,8 @@ def compile(
 
 class Wrapped(Made):
     """A NumPy function that takes and gives torch tensors; made by `wrap_numpy`."""
+
+    __slots__ = ("_local", "_plain")
 
     def __init__(self, function: Callable):
         super().__init__(function)

@@ -66,7 +66,12 @@ class Made:
 
     def __setstate__(self, recipe: tuple) -> None:
         make, wrapped, settings, attributes = recipe
-        vars(self).update(vars(make(wrapped, **settings)))
+        made = make(wrapped, **settings)
+        for kind in type(self).__mro__:
+            for name in vars(kind).get("__slots__", ()):
+                if hasattr(made, name):
+                    setattr(self, name, getattr(made, name))
+        vars(self).update(vars(made))
         vars(self).update(attributes)
 
     def _recipe(self) -> tuple:

@@ -59,6 +59,7 @@ _PARTS = (
     "_fft",
     "_random",
     "_functional",
+    "_subclass",
 )
 for _part in _PARTS:
     if importlib.util.find_spec(f"{__name__}.{_part}") is not None:

@@ -51,22 +51,18 @@ class _Within(threading.local):
 within = _Within()
 
 
-class _Subclass(np.ndarray):
-    """What derives from the shim's ndarray derives from NumPy's, and is an array of NumPy's."""
-
-    def view(self, *given: Any, **named: Any) -> Any:
-        given = tuple(np.ndarray if v is ndarray else v for v in given)
-        named = {k: np.ndarray if v is ndarray else v for k, v in named.items()}
-        result = super().view(*given, **named)
-        return share_or_host(result) if type(result) is np.ndarray else result
-
-
 class _ArrayType(type):
-    """The type of ndarray: NumPy's arrays are instances too, and derived classes are NumPy's."""
+    """The type of ndarray: NumPy's arrays are instances too, and derived classes are NumPy's.
+
+    base_of: what a class with such names derives from in its place; see `_subclass`.
+    """
+
+    base_of: Callable[[dict[str, Any]], type]
 
     def __new__(meta, name: str, bases: tuple, namespace: dict, **more: Any) -> type:
         if any(type(b) is meta for b in bases):
-            bases = tuple(_Subclass if type(b) is meta else b for b in bases)
+            own = meta.base_of(namespace)
+            bases = tuple(own if type(b) is meta else b for b in bases)
             return type(np.ndarray)(name, bases, namespace, **more)
         return super().__new__(meta, name, bases, namespace, **more)
 

@@ -1437,6 +1437,24 @@ MUTATIONS = (
         "capture/test_unseen_code.py capture/test_objects.py capture/test_state.py",
     ),
     Mutation(
+        "np_compile/capture/names/entrances.py",
+        "(name in _FOR_C or name in ASKED_OF)",
+        "name in _FOR_C",
+        "capture/test_foreign_operands.py",
+    ),
+    Mutation(
+        "np_compile/capture/names/substitute.py",
+        "        if self.module_of(f) is not None:\n            return f",
+        "        if False:\n            return f",
+        "capture/test_made_within.py test_whole_files.py",
+    ),
+    Mutation(
+        "shim/_subclass.py",
+        "return method(self, _of_the_shim(asked), *args",
+        "return method(self, asked, *args",
+        "shim/test_subclass.py",
+    ),
+    Mutation(
         "np_compile/capture/arrays/loans.py",
         "n - k > c for n",
         "n - k > c + 1 for n",

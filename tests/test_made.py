@@ -23,6 +23,10 @@ X = np.arange(3.0)
 compile = functools.partial(np_compile.compile, backend="eager")
 
 
+def wrapped_and_compiled(f):
+    return compile(np_compile.wrap_numpy(f))
+
+
 @compile(dynamic=True)
 def scaled(x):
     return x * FACTOR
@@ -149,6 +153,31 @@ def local():
 
     inner.note = "mine"
     return inner
+
+
+@pytest.mark.parametrize("make", [compile, np_compile.wrap_numpy, wrapped_and_compiled])
+@pytest.mark.parametrize("outer", [compile, np_compile.wrap_numpy, wrapped_and_compiled])
+def test_wraps_leaves_it_the_function_that_it_is(make, outer):
+    calls = []
+
+    @make
+    def inner(x):
+        return x + 1
+
+    inner.unit = "m"
+
+    @functools.wraps(inner)
+    @outer
+    def logged(x):
+        calls.append(len(x))
+        return inner(x) * 2
+
+    x = np.ones(2) if make is outer is compile else torch.ones(2)
+    for k in range(3):
+        assert logged(x).tolist() == [4, 4]
+        assert inner(x).tolist() == [2, 2]
+        assert len(calls) == k + 1
+    assert (logged.__name__, logged.unit, logged.__wrapped__) == ("inner", "m", inner)
 
 
 def test_a_local_function_is_pickled_with_its_code():

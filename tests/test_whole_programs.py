@@ -14,7 +14,7 @@ import np_compile
 from np_compile import config
 from np_compile.kernels.target import Gpu
 
-from . import whole_algorithms, whole_domains, whole_objects  # noqa: F401 - register programs
+from . import whole_algorithms, whole_domains, whole_files, whole_objects  # noqa: F401 - register
 from .kernels import cuda_on_host
 from .support import thorough
 from .whole_programs import PROGRAMS

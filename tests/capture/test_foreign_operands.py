@@ -8,6 +8,7 @@ import fractions
 import math
 import operator
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -374,6 +375,30 @@ def test_a_subclass_is_told_which_function_python_asks_for():
         total = area + area
         ends = max((np.sort(v) for v in (a, area)), key=len)
         return np.asarray(area), area.power, total.power, wrong, ends, np.asarray(total), x
+
+    check(f, data(4))
+
+
+class Noted(np.ndarray):
+    """Arrays that note what NumPy asks of them, by a compiled method."""
+
+    asked: ClassVar[list[str]] = []
+
+    @np_compile.compile(backend="eager")
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        if ufunc is np.sqrt:
+            self.asked.append("sqrt")
+        elif ufunc is np.add:
+            self.asked.append(f"add.{method}")
+        plain = [x.view(np.ndarray) if isinstance(x, Noted) else x for x in inputs]
+        return getattr(ufunc, method)(*plain, **kwargs)
+
+
+def test_a_compiled_method_is_told_so_too():
+    def f(x):
+        Noted.asked.clear()
+        a = x.view(Noted)
+        return np.sqrt(a), a + a, np.add.reduce(a), list(Noted.asked)
 
     check(f, data(4))
 

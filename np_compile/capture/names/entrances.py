@@ -196,7 +196,7 @@ class Entrances:
                 self.caching.add(kind)
             for f in _functions(member):
                 self.add(f)
-            if name in _FOR_C and is_compiled(member):
+            if (name in _FOR_C or name in ASKED_OF) and is_compiled(member):
                 self.add(plain_of(member))
 
     def open(self) -> None:

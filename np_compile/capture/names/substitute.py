@@ -205,6 +205,8 @@ class Substitution:
             if found.follow():
                 self._mentioned(f)
             return found.copy
+        if self.module_of(f) is not None:
+            return f  # captured code has made it: its names and cells are those of what runs
         overlay = self._overlay(f)
         closure = None
         code = own_code(f)
@@ -232,6 +234,8 @@ class Substitution:
         known = self._functions.get(id(f))
         if known is None or known.called is None:
             copy = self.function(f)
+            if copy is f:
+                return f
             known = self._functions[id(f)]
             known.called = self.names.helper(f, copy)
             self._copied[id(known.called)] = f
