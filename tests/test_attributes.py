@@ -132,3 +132,25 @@ def test_an_object_of_compiled_methods_has_no_dictionary(loops):
             assert np.array_equal(adds(x, np.arange(4.0) + k), 0.5 * (np.arange(4.0) + k))
     assert x.count == 5
     assert not has_own_dict(x)
+
+
+class Tally:
+    def __init__(self):
+        self.total = np.float64(0.0)
+        self.label = "tally"  # which no other code mentions
+        self.seen = np.zeros(0)
+
+    def add(self, x):
+        self.total = self.total + x.sum()
+        return np.sqrt(x)
+
+
+@without
+def test_names_that_only_exchanged_code_mentions_are_known():
+    with np_compile.config.patch(compile_in="call"):
+        add = np_compile.compile(Tally.add)
+        x = Tally()
+        for _ in range(3):
+            add(x, np.ones(3))
+    assert x.total == 9.0
+    assert not has_own_dict(x)
