@@ -2115,6 +2115,18 @@ MUTATIONS = (
         "capture/test_choice.py",
     ),
     Mutation(
+        "np_compile/reader/dispatch.c",
+        "all += items_in(item);",
+        ";",
+        "capture/test_choice.py",
+    ),
+    Mutation(
+        "np_compile/capture/names/entrances.py",
+        "        co_consts=(*(entrance if c == _PLACE else c for c in made.co_consts), code),",
+        "        co_consts=tuple(entrance if c == _PLACE else c for c in made.co_consts),",
+        "test_attributes.py",
+    ),
+    Mutation(
         "np_compile/attributes.py",
         '        if of_class is _NONE or not hasattr(type(of_class), "__get__"):',
         "        if True:",
