@@ -2128,6 +2128,12 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/attributes.py",
+        "if value is not of_class or name in own:",
+        "if value is not of_class:",
+        "test_attributes.py",
+    ),
+    Mutation(
+        "np_compile/attributes.py",
         '        if of_class is _NONE or not hasattr(type(of_class), "__get__"):',
         "        if True:",
         "test_attributes.py",
