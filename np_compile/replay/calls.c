@@ -92,6 +92,8 @@ static const i64 *allowed, *captures, *ended;
 static object *modules, *cupy, *none, *missed;
 static i64 tag; /* where a dict has its tag (dict_tags.py), or 0 */
 static i64 items; /* where a tuple has its items */
+static object *function; /* Python's type, */
+static i64 calls_at; /* and where in one of it what calls it is */
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
@@ -104,7 +106,7 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(ended), NAME_OF(modules), NAME_OF(cupy),
                    NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(items), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), NAME_OF(modes_of_thread), NAME_OF(modes_at), NAME_OF(runs_frames),
-                   NAME_OF(usual), {0, 0}};
+                   NAME_OF(usual), NAME_OF(function), NAME_OF(calls_at), {0, 0}};
 
 /* Of what has much on the stack, as functions may call themselves. */
 #define NOT_INLINE __attribute__((noinline))

@@ -410,6 +410,7 @@ class _Library:
             "modules": id(sys.modules), "cupy": id(_CUPY),
             "items": tuple.__basicsize__, "none": id(None), "missed": id(MISS),
             "tag": dict_tags.OFFSET,
+            "function": id(types.FunctionType), "calls_at": callee.place_of(types.FunctionType),
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))

@@ -68,6 +68,14 @@ NOT_INLINE static object *by_python(object *self, object *const *args, i64 count
     return result;
 }
 
+/* A call as the function stands. Python's functions lead to what calls them. */
+static object *plainly(object *f, object *const *args, u64 flagged, object *names) {
+    if (((const Array *)f)->type != function || !calls_at)
+        return PyObject_Vectorcall(f, args, flagged, names);
+    object *(*call)(object *, object *const *, u64, object *) = *(void **)((char *)f + calls_at);
+    return call(f, args, flagged, names);
+}
+
 /* A call of a compiled function. Where nothing is known of such calls, Python makes it. flagged: how
  * many arguments are given by place, and in the highest bit, whether the place before them may be
  * written to. Of Python's kind VECTORCALL. */
@@ -81,7 +89,7 @@ object *npc_vectorcall(object *self, object *const *args, u64 flagged, object *n
         for (; k >= 0; k = find(t, k + 1, args, all, names)) {
             Entry *e = t->entries[k];
             if (!is_due(t, e, ways) || !undisturbed()) break;
-            if (e->way == PLAIN) return PyObject_Vectorcall(e->function, args, flagged, names);
+            if (e->way == PLAIN) return plainly(e->function, args, flagged, names);
             int is_read = e->way == READ;
             object *result = run(e, args);
             if (is_read && !result && !PyErr_Occurred()) continue; /* another one may be for it */
@@ -90,7 +98,7 @@ object *npc_vectorcall(object *self, object *const *args, u64 flagged, object *n
             break;
         }
         if (stands(t, k, ways) && undisturbed())
-            return PyObject_Vectorcall(t->function, args, flagged, names);
+            return plainly(t->function, args, flagged, names);
     }
     return by_python(self, args, count, all, names);
 }
