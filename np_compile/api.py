@@ -35,6 +35,7 @@ from .errors import GraphBreak, NotCompilable, SettingError
 from .made import Made
 from .reader import offload, reading
 from .reader.reading import Reading
+from .replay.callee import Callee
 from .replay.calls import MISS
 from .replay.keeper import Keeper
 from .shim._devices import default_device
@@ -47,7 +48,7 @@ _KINDS = 256  # of arguments, of which is remembered how long a region takes for
 _MIXED = 32  # pauses that are short after a call of which it was not known which way is faster
 
 
-class Compiled(Made):
+class Compiled(Made, Callee):  # type: ignore[misc, valid-type]
     """A function that runs as compiled segments; made by `compile`.
 
     `__wrapped__` is the original. Calling it gives what the original gives.

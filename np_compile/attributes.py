@@ -8,6 +8,7 @@ reads an object does not ask.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import gc
 import sys
@@ -63,7 +64,7 @@ def held(x: Any) -> dict[str, Any]:
 
 def _found(x: Any, names: Iterable[str]) -> dict[str, Any]:
     """What an object has by these names, if its class has no code for them."""
-    found, order = {}, [vars(base) for base in type(x).__mro__]
+    found, order, own = {}, [vars(base) for base in type(x).__mro__], _fields(type(x))
     for name in names:
         of_class = _NONE
         for scope in order:
@@ -75,9 +76,18 @@ def _found(x: Any, names: Iterable[str]) -> dict[str, Any]:
                 value = _get(x, name)
             except AttributeError:
                 continue
-            if value is not of_class:
+            if value is not of_class or name in own:
                 found[name] = value
     return found
+
+
+def _fields(kind: type) -> Iterable[str]:
+    """The names that each object has by itself, though the class may have the same by them: those
+    of a dataclass, whose defaults it has too."""
+    params = vars(kind).get("__dataclass_params__")
+    if params is None or not params.init:
+        return ()
+    return [field.name for field in dataclasses.fields(kind) if field.init]
 
 
 def _mentioned(kind: type) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,18 @@ class Guarded:
         raise AssertionError(name)
 
 
+@dataclass
+class Body:
+    mass: float = 1.5
+    label: str = "body"
+    charge: float = 1.5
+    parts: list = field(default_factory=list)
+    known: float = field(default=1.5, init=False)
+
+    def moves(self, x):
+        return x * self.mass
+
+
 def has_own_dict(x: Any) -> bool:
     """Whether an object has a dictionary, in which its attributes lie."""
     return any(type(r) is dict and r.keys() == vars_of(x).keys() for r in gc.get_referents(x))
@@ -64,7 +77,7 @@ def vars_of(x: Any) -> dict:
 without = pytest.mark.skipif(sys.version_info >= (3, 13), reason="a dictionary costs nothing")
 
 
-@pytest.mark.parametrize("kind", [Account, Savings, Guarded])
+@pytest.mark.parametrize("kind", [Account, Savings, Guarded, Body])
 def test_it_is_what_vars_says_in_its_order(kind):
     x = kind()
     found = held(x)
@@ -72,7 +85,7 @@ def test_it_is_what_vars_says_in_its_order(kind):
     assert list(held(x).items()) == list(vars(x).items())  # which has a dictionary now
 
 
-@pytest.mark.parametrize("kind", [Account, Savings])
+@pytest.mark.parametrize("kind", [Account, Savings, Body])
 @without
 def test_no_dictionary_is_made(kind):
     x = kind()
@@ -106,6 +119,10 @@ def test_an_attribute_that_is_gone():
     x = Account()
     del x.names
     assert held(x) == vars(x)
+    y = Body()
+    del y.mass  # of the class now, which has the same
+    assert held(y) == vars(y)
+    assert "mass" not in held(y)
 
 
 @without
@@ -131,4 +148,26 @@ def test_an_object_of_compiled_methods_has_no_dictionary(loops):
         for k in range(5):
             assert np.array_equal(adds(x, np.arange(4.0) + k), 0.5 * (np.arange(4.0) + k))
     assert x.count == 5
+    assert not has_own_dict(x)
+
+
+class Tally:
+    def __init__(self):
+        self.total = np.float64(0.0)
+        self.label = "tally"  # which no other code mentions
+        self.seen = np.zeros(0)
+
+    def add(self, x):
+        self.total = self.total + x.sum()
+        return np.sqrt(x)
+
+
+@without
+def test_names_that_only_exchanged_code_mentions_are_known():
+    with np_compile.config.patch(compile_in="call"):
+        add = np_compile.compile(Tally.add)
+        x = Tally()
+        for _ in range(3):
+            add(x, np.ones(3))
+    assert x.total == 9.0
     assert not has_own_dict(x)

@@ -366,6 +366,20 @@ static void unlock(void *lock) {
     Py_DecRef(lock);
 }
 
+/* How many items a list, a dict or a set has, with those of the lists in a list. */
+static i64 items_in(void *x) {
+    Runtime *rt = &npc_python;
+    i64 size = PyObject_Size(x), all = size;
+    if (size < 0) PyErr_Clear();
+    if (TYPE(x) != PYTHON_list) return size < 0 ? 0 : size;
+    for (i64 k = 0; k < size; k++) {
+        void *item = PyList_GetItem(x, k);
+        if (TYPE(item) != PYTHON_list) break; /* they are of one type, as a rule */
+        all += items_in(item);
+    }
+    return all;
+}
+
 /* A call has so many items in its lists: it counts for as many as have as many together as the last
  * one that was timed. */
 static void weighs(Form *f, i64 items) {
@@ -411,9 +425,7 @@ void *npc_called(Form *f, void *const *args) {
             for (i64 j = 1; j < k; j++) if (s->found[p[j]] == s->found[p[k]]) holds = 0;
         i64 items = 0;
         for (i64 k = 1; k <= *lists; k++) {
-            i64 size = PyObject_Size(s->found[lists[k]]);
-            if (size < 0) PyErr_Clear();
-            items += size;
+            if (f->unweighed) items += items_in(s->found[lists[k]]);
             (in++)->p = s->found[lists[k]];
         }
         if (*lists && f->unweighed) weighs(f, items);

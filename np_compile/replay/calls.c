@@ -29,7 +29,6 @@ extern int clock_gettime(int clock, i64 *time);
     X(object *, PyList_GetItem, (object *, i64))                     \
     X(object *, PyList_New, (i64))                                   \
     X(int, PyList_SetItem, (object *, i64, object *))                \
-    X(object *, PyObject_Call, (object *, object *, object *))       \
     X(object *, PyObject_CallObject, (object *, object *))           \
     X(object *, PyObject_Vectorcall, (object *, object *const *, u64, object *)) \
     X(object *, PyObject_CallFunctionObjArgs, (object *, ...))       \
@@ -53,10 +52,10 @@ extern int clock_gettime(int clock, i64 *time);
     X(void, PyEval_RestoreThread, (void *))                          \
     X(void, PyErr_Clear, (void))                                     \
     X(object *, PyErr_Occurred, (void))                              \
-    X(void *, PyThreadState_Get, (void))                             \
-    X(u64, PyThreadState_GetID, (void *))                            \
+    X(object *, PyErr_NoMemory, (void))                              \
+    X(void *, PyMem_Malloc, (u64))                                   \
+    X(void, PyMem_Free, (void *))                                    \
     X(void *, PyInterpreterState_Get, (void))                        \
-    X(object *, PyDict_GetItem, (object *, object *))                \
     X(i64, PyList_Size, (object *))                                  \
     X(int, PyContextVar_Get, (object *, object *, object **))        \
     X(void, Py_IncRef, (object *))                                   \
@@ -93,6 +92,8 @@ static const i64 *allowed, *captures, *ended;
 static object *modules, *cupy, *none, *missed;
 static i64 tag; /* where a dict has its tag (dict_tags.py), or 0 */
 static i64 items; /* where a tuple has its items */
+static object *function; /* Python's type, */
+static i64 calls_at; /* and where in one of it what calls it is */
 
 /* All that has an address that is known only when the process runs: name, where it goes. */
 #define ROW(result, name, parameters) {#name, (void **)&name},
@@ -105,10 +106,10 @@ Row npc_names[] = {PYTHON(ROW) NAME_OF(array), NAME_OF(integer), NAME_OF(floatin
                    NAME_OF(allowed), NAME_OF(captures), NAME_OF(ended), NAME_OF(modules), NAME_OF(cupy),
                    NAME_OF(none), NAME_OF(missed), NAME_OF(tag), NAME_OF(items), NAME_OF(errors), NAME_OF(warnings), NAME_OF(filters),
                    NAME_OF(calm), NAME_OF(modes_of_thread), NAME_OF(modes_at), NAME_OF(runs_frames),
-                   NAME_OF(usual), {0, 0}};
+                   NAME_OF(usual), NAME_OF(function), NAME_OF(calls_at), {0, 0}};
 
-/* Of compiled functions: where in one its capsule lies, and the method that Python has for calls. */
-Class npc_class;
+/* Of what has much on the stack, as functions may call themselves. */
+#define NOT_INLINE __attribute__((noinline))
 
 static object *held(object *o) {
     Py_IncRef(o);
@@ -121,6 +122,19 @@ static int equal(object *a, object *b) {
     int answer = PyObject_RichCompareBool(a, b, 2);
     if (answer < 0) PyErr_Clear();
     return answer > 0;
+}
+
+static object *const *items_of(object *tuple) {
+    return (object *const *)((const char *)tuple + items);
+}
+
+/* Whether tuples of names, or none, are equal: most names are one object wherever they stand. */
+static int same_names(object *a, object *b) {
+    if (a == b) return 1;
+    if (!a || !b || PyTuple_Size(a) != PyTuple_Size(b)) return 0;
+    for (i64 k = PyTuple_Size(a); k--;)
+        if (!equal(items_of(a)[k], items_of(b)[k])) return 0;
+    return 1;
 }
 
 static int same_bits(double a, double b) {
@@ -338,14 +352,19 @@ static object *const *leaves(const Entry *e, object *const *args, Leaves *to) {
     return to->leaf;
 }
 
+/* Whether arguments are of an entry's form, and its checks hold for their leaves. */
+NOT_INLINE static int hold_within(const Entry *e, object *const *args) {
+    Leaves to;
+    object *const *found = leaves(e, args, &to);
+    return found && hold(e->checks, e->words, found);
+}
+
 /* The number of the first entry for such a call, from one on; -1 if there is none. */
 static i64 find(const Table *t, i64 k, object *const *args, i64 count, object *names) {
     for (; k < t->count; k++) {
         const Entry *e = t->entries[k];
-        if (e->given != count || !equal(e->names, names)) continue;
-        Leaves to;
-        object *const *found = leaves(e, args, &to);
-        if (found && hold(e->checks, e->words, found)) return k;
+        if (e->given != count || !same_names(e->names, names)) continue;
+        if (e->structures ? hold_within(e, args) : hold(e->checks, e->words, args)) return k;
     }
     return -1;
 }
@@ -593,118 +612,6 @@ object *npc_read(object *self, object *const *args, i64 count, object *names) {
         if (result || PyErr_Occurred()) return result;
     }
     return held(t->miss);
-}
-
-/* Whether modes of torch's are active in this thread. Where they lie is asked once: torch's code is
- * in no cache when a call begins. */
-static int has_modes(void) {
-    static struct { u64 thread; const i64 *ends; } known; /* no two threads have one number */
-    if (!modes_at) return number(PyObject_CallObject(modes, 0)) != 0;
-    u64 thread = PyThreadState_GetID(PyThreadState_Get());
-    if (!known.ends || known.thread != thread) {
-        known.thread = thread;
-        known.ends = (const i64 *)(modes_of_thread() + modes_at);
-    }
-    return known.ends[0] != known.ends[1];
-}
-
-/* Whether a call is nobody's but the function's: no mode of torch's looks at what it does, and
- * torch does not compile the Python that it meets, for which it would have to run the frames. */
-static int undisturbed(void) {
-    if (has_modes()) return 0;
-    if (runs_frames && runs_frames(PyInterpreterState_Get()) == usual) return 1;
-    object *callback = PyObject_CallObject(frames, 0);
-    if (!callback) {
-        PyErr_Clear();
-        return 0;
-    }
-    Py_DecRef(callback);
-    return callback == none;
-}
-
-/* Whether a pause lasts: until a job ends beside the program, if the function waits for one, or its
- * time is over, and longer where the program does other things, until so many calls came as take
- * that time, or to its end. Of short calls one of some looks at the clock, which takes as long as
- * many a call. */
-static int rests(i64 *pause) {
-    if (!*pause || (pause[3] >= 0 && pause[3] != *ended)) return 0;
-    if (!(pause[1] & pause[6])) {
-        i64 now[2]; /* seconds and nanoseconds */
-        clock_gettime(MONOTONIC, now);
-        i64 clock = now[0] * 1000000000 + now[1];
-        if (clock >= *pause && (pause[1] >= pause[2] || clock > pause[5])) return 0;
-    }
-    pause[1]++;
-    return 1;
-}
-
-/* Whether a call runs as it stands now, of which nothing is known (k < 0), or that entry k may not
- * make: as all such calls do, or in a pause. */
-static int stands(const Table *t, i64 k, i64 ways) {
-    i64 way = k < 0 ? UNSETTLED : t->entries[k]->way;
-    if (way != UNSETTLED && way != READ) return 0; /* it is to be timed */
-    if (has_cupy()) return 0; /* its arrays stand for tensors */
-    if (ways & STANDS && t->stands && PyFunction_GetCode(t->function) == t->stands) return 1;
-    return ways & COLD && (k < 0 || t->pause[4]) && rests(t->pause);
-}
-
-/* A call that Python makes. */
-static object *by_python(object *self, object *const *args, i64 count, object *by_name) {
-    object *all = PyTuple_New(count + 1);
-    if (!all) return 0;
-    PyTuple_SetItem(all, 0, held(self));
-    for (i64 k = 0; k < count; k++) PyTuple_SetItem(all, 1 + k, held(args[k]));
-    object *result = PyObject_Call(npc_class.call, all, by_name);
-    Py_DecRef(all);
-    return result;
-}
-
-/* A call of a compiled function. Where nothing is known of such calls, Python makes it. */
-static object *entered(object *self, object *const *args, i64 count, object *names) {
-    object *capsule = *(object **)((char *)self + npc_class.table);
-    i64 all = names ? count + PyTuple_Size(names) : count, ways = *captures ? 0 : *allowed;
-    if (capsule && ways) {
-        const Table *t = PyCapsule_GetPointer(capsule, 0);
-        i64 k = find(t, 0, args, all, names);
-        for (; k >= 0; k = find(t, k + 1, args, all, names)) {
-            Entry *e = t->entries[k];
-            if (!is_due(t, e, ways) || !undisturbed()) break;
-            int is_read = e->way == READ;
-            object *result = run(e, args);
-            if (is_read && !result && !PyErr_Occurred()) continue; /* another one may be for it */
-            if (result != t->miss) return result;
-            Py_DecRef(result);
-            break;
-        }
-        if (stands(t, k, ways) && undisturbed())
-            return PyObject_Vectorcall(t->function, args, count, names);
-    }
-    object *given[MOST];
-    if (all < MOST) {
-        given[0] = self;
-        for (i64 k = 0; k < all; k++) given[1 + k] = args[k];
-        return PyObject_Vectorcall(npc_class.call, given, count + 1, names);
-    }
-    return by_python(self, args, count, 0);
-}
-
-/* The same as the slot of their class. */
-object *npc_enter(object *self, object *positional, object *by_name) {
-    i64 count = PyTuple_Size(positional), named = by_name ? PyDict_Size(by_name) : 0, place = 0;
-    object *const *args = (object *const *)((const char *)positional + items);
-    if (!named) return entered(self, args, count, 0);
-    if (count + named >= MOST) return by_python(self, args, count, by_name);
-    object *given[MOST], *names = PyTuple_New(named), *name, *value;
-    if (!names) return 0;
-    for (i64 k = 0; k < count; k++) given[k] = args[k];
-    for (i64 k = 0; k < named && PyDict_Next(by_name, &place, &name, &value); k++) {
-        PyTuple_SetItem(names, k, held(name));
-        given[count + k] = held(value);
-    }
-    object *result = entered(self, given, count, names);
-    for (i64 k = 0; k < named; k++) Py_DecRef(given[count + k]);
-    Py_DecRef(names);
-    return result;
 }
 
 /* Whether what the function reads is what it was. Of Python's kind FASTCALL. */

@@ -1,4 +1,4 @@
-"""A table of kept calls: `calls.c` finds and makes them without Python.
+"""A table of kept calls: `calls.c` finds and makes them without Python, `entering.c` looks there.
 
 A `Table` belongs to a function. Its entries say by guards what calls are like the ones they were
 made of, and how to make such a call. The structures that C reads are declared here alone.
@@ -12,7 +12,7 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int64, c_ulong, c_void_p
+from ctypes import POINTER, c_char_p, c_int, c_int64, c_void_p
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from np_compile.kernels.run.private import (
 from np_compile.kernels.run.sequence import Work, run_address
 from np_compile.kernels.run.sequence import source as sequence_source
 
+from . import callee
 from .guards import Check, Guard, Words
 from .results import Give, Result, giver
 
@@ -64,9 +65,6 @@ _METHODS = {"npc_call": b"call", "npc_read": b"read", "npc_unchanged": b"unchang
 _SLOT, _BINDS = (types.FunctionType.__dict__[name] for name in ("__call__", "__get__"))
 _BASE = object.__basicsize__ + 3 * 8
 _WRAPPED = _BASE + 8  # and what is called there
-# Where the flags of a class lie, and the one by which Python calls a method with its object without
-# making one of both.
-_FLAGS, _METHOD = 168, 1 << 17
 _NEW_ARRAY, _SCALAR = 94, 76  # PyArray_NewFromDescr and PyArray_Return in NumPy's table
 
 
@@ -333,7 +331,7 @@ class Table:
             self._memory.stands = 0 if stands is None else id(stands)
         is_new = getattr(made, slot, None) is not self.capsule
         setattr(made, slot, self.capsule)
-        self._library.enter(made, self.capsule)
+        self._library.enter(made, self.capsule, ctypes.addressof(self._memory))
         return is_new
 
     def find(self, args: Sequence[Any], names: Names) -> Entry | None:
@@ -347,8 +345,8 @@ class Table:
 
 def declarations() -> str:
     """What C shares with Python: the structures, and the numbers of all kinds."""
-    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Row, _Class
-    made = ["typedef long i64;\ntypedef unsigned long u64;", structures_of_c(*structures)]
+    structures = Array, Made, Work, driver.Launch, GpuLink, GpuWork, Entry, _Table, _Capsule, _Row
+    made = ["typedef long i64;\ntypedef unsigned long u64;", structures_of_c(*structures, _Class)]
     tables = Check, Give, Way, config.Ways
     kinds = [f"{kind.name} = {int(kind)}" for table in tables for kind in table]
     kinds += [f"MOST = {_MOST}", f"LEAVES = {LEAVES}"]
@@ -365,6 +363,16 @@ class _Row(ctypes.Structure):
     _fields_ = (("name", c_char_p), ("address", POINTER(c_void_p)))
 
 
+class _Capsule(ctypes.Structure):
+    """What Python knows a table by."""
+
+    _fields_ = (("references", c_int64), ("type", c_void_p), ("pointer", POINTER(_Table)))
+
+    @property
+    def address(self) -> int:
+        return ctypes.addressof(self.pointer.contents)
+
+
 class _Class(ctypes.Structure):
     """The class of compiled functions: where in one its table's capsule lies, what calls one."""
 
@@ -374,12 +382,13 @@ class _Class(ctypes.Structure):
 @functools.cache
 def _sources() -> list[tuple[str, str]]:
     """The C texts that kept calls need, with their names."""
-    text = Path(__file__).with_name("calls.c").read_text(encoding="utf-8")
-    return [(declarations() + text, "calls"), (sequence_source(), "sequence")]
+    names = "calls.c", "entering.c"
+    texts = [Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names]
+    return [("\n".join([declarations(), *texts]), "calls"), (sequence_source(), "sequence")]
 
 
 class _Library:
-    """The functions of `calls.c`, which hold the interpreter's lock."""
+    """The functions of `calls.c` and `entering.c`, which hold the interpreter's lock."""
 
     def __init__(self) -> None:
         job = _job()
@@ -401,6 +410,7 @@ class _Library:
             "modules": id(sys.modules), "cupy": id(_CUPY),
             "items": tuple.__basicsize__, "none": id(None), "missed": id(MISS),
             "tag": dict_tags.OFFSET,
+            "function": id(types.FunctionType), "calls_at": callee.place_of(types.FunctionType),
             **{name: id(value) for name, value in _OF_TORCH.items()},
         }  # fmt: skip
         rows = ctypes.cast(library.npc_names, POINTER(_Row))
@@ -423,6 +433,7 @@ class _Library:
         self._class = _Class.in_dll(library, "npc_class")
         self._descriptor = _python("PyDescr_NewWrapper", thing, thing, pointer, pointer)
         self._enter = _address(library.npc_enter)
+        self._vectorcall = _address(library.npc_vectorcall)
         self._capsule = _python("PyCapsule_New", thing, pointer, pointer, pointer)
         self._function = _python("PyCFunction_NewEx", thing, pointer, thing, pointer)
 
@@ -435,29 +446,27 @@ class _Library:
         made: Callable = self._function(ctypes.addressof(self._methods[name]), capsule, None)
         return made
 
-    def enter(self, made: Any, capsule: Any) -> None:
-        """Have calls of an object's class begin in C, if it is seen where the capsule lies."""
+    def enter(self, made: Any, capsule: Any, table: int) -> None:
+        """Have calls of an object begin in C, if it is seen where the capsule lies, and in that the
+        address of the table."""
         owner = type(made)
         call = owner.__dict__["__call__"]
-        if self._class.call is not None or not isinstance(call, types.FunctionType):
-            return
-        words = (c_void_p * (owner.__basicsize__ // 8)).from_address(id(made))
-        places = [8 * k for k, word in enumerate(words) if word == id(capsule)]
-        if len(places) == 1:
+        if self._class.call is None and isinstance(call, types.FunctionType):
+            words = (c_void_p * (owner.__basicsize__ // 8)).from_address(id(made))
+            places = [8 * k for k, word in enumerate(words) if word == id(capsule)]
+            if len(places) != 1 or _Capsule.from_address(id(capsule)).address != table:
+                return
             owner._call_in_python = call
             self._class.call, self._class.table = id(call), places[0]
             # As one of the class' slots: Python calls it without looking for it.
             base = c_void_p.from_address(id(_SLOT) + _BASE)
             owner.__call__ = self._descriptor(owner, base, self._enter)
-            self._binds(owner)
-
-    def _binds(self, owner: type) -> None:
-        """Have objects of a class be bound as functions are, by what binds those."""
-        base, binds = (c_void_p.from_address(id(_BINDS) + k) for k in (_BASE, _WRAPPED))
-        flags = c_ulong.from_address(id(owner) + _FLAGS)
-        if flags.value == owner.__flags__:
-            flags.value |= _METHOD
-        owner.__get__ = self._descriptor(owner, base, binds)  # type: ignore[attr-defined]
+            # Objects are bound as functions are, by what binds those.
+            base, binds = (c_void_p.from_address(id(_BINDS) + k) for k in (_BASE, _WRAPPED))
+            owner.__get__ = self._descriptor(owner, base, binds)
+            callee.enable(owner)
+        if self._class.call is not None:
+            callee.set_function(made, self._vectorcall)
 
 
 def _address(function: Any) -> int:

@@ -24,6 +24,7 @@ from np_compile.capture.names.entrances import own_code
 from np_compile.capture.names.substitute import MISSING, contents
 
 _TEXT = 60  # characters of a value that are shown
+_WORD = 64  # bits of a word
 
 
 class Refused(Exception):
@@ -149,7 +150,11 @@ class Value(Guard):
         return f"argument {self.name} is {text_of(self.value)}"
 
     def write(self, words: Words) -> None:
-        words.add(Check.VALUE, self.position, words.of(self.value))
+        n = self.value
+        if type(n) is int and n.bit_length() < _WORD:  # which C compares without asking Python
+            words.add(Check.RANGE, self.position, n, n)
+        else:
+            words.add(Check.VALUE, self.position, words.of(n))
 
     def holds(self, leaves: Sequence[Any]) -> bool:
         return same(leaves[self.position], self.value)

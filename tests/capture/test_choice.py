@@ -192,3 +192,27 @@ def test_calls_with_many_more_items_are_timed_sooner():
         bag.items += [1.0] * 20_000
         fast(bag, 2)
         assert fast._unweighed.value == 0
+
+
+def summed_by_rows(bag, k):
+    total = 0.0
+    for row in bag.items:
+        for v in row:
+            total += v
+    return total * k
+
+
+def test_items_of_lists_in_lists_count_too():
+    bag = Bag()
+    bag.items = [[1.0] * 60 for _ in range(20)]
+    with config.patch(loops="whole", compile_in="call"):
+        fast = np_compile.compile(summed_by_rows)
+        for _ in range(4):
+            fast(bag, 2)
+    fast._unweighed.value = 0
+    assert fast._keeper.read((bag, 2), {}) == 2400.0  # as one that is timed, with 1220 items
+    with config.patch(loops="auto"):
+        fast._unweighed.value = 1000
+        bag.items[1] += [1.0] * 122_000
+        assert fast(bag, 2) == 246_400.0
+        assert fast._unweighed.value == 1000 - 102

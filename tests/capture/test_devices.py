@@ -262,14 +262,13 @@ def test_tensors_that_the_function_makes_are_on_the_device_in_each_call(f):
 def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch, clock):
     """As measured, where NumPy may be as quick by what is recorded."""
     there = 0
-    alone = api.Compiled._alone
 
-    def on_device(self, args, kwargs):
+    def on_device(args, kwargs):
         nonlocal there
         if api._context_depth():
             there += 1
             clock.passes(0.02 if slow == "device" else 0.0)
-        return alone(self, args, kwargs)
+        return alone(args, kwargs)
 
     def f(x):
         if slow == "host":
@@ -280,10 +279,11 @@ def test_calls_that_numpy_makes_sooner_stay_on_the_host(slow, monkeypatch, clock
         if not api._context_depth():
             clock.passes(seconds)
 
-    monkeypatch.setattr(api.Compiled, "_alone", on_device)
     likely = 0.03 if slow == "device" else 0.0  # NumPy may take a little longer than the device
     monkeypatch.setattr(places, "likely_seconds", lambda calls, touched: likely)
     fast = np_compile.compile(f)
+    alone = fast._alone
+    monkeypatch.setattr(fast, "_alone", on_device)
     x = np.ones(100_000)
     with config.patch(compile_in="call"):
         for _ in range(9):

@@ -332,7 +332,7 @@ def test_a_function_that_is_given_up_runs_as_it_stands_in_calls_that_were_compil
     fast._reading.given_up, fast._reading._stands = "it was left in loops", True
     fast(x)  # C is told
     fast._options.budget.pause[:5] = 0, 0, 0, 0, 0
-    monkeypatch.setattr(np_compile.api.Compiled, "_alone", None)
+    monkeypatch.setattr(fast, "_alone", None)
     assert fast(x) == running(x)
 
 
@@ -344,7 +344,7 @@ def test_calls_of_a_cold_function_rest_that_were_compiled(monkeypatch):
     budget.cold, budget._attempts, budget._last, budget.lent = True, 2, 1.0, 0.0
     assert fast(x) == running(x)
     assert budget.pause[1] == 0
-    monkeypatch.setattr(np_compile.api.Compiled, "_long_way", None)
+    monkeypatch.setattr(fast, "_long_way", None)
     monkeypatch.setattr(Budget, "coldly", None)
     assert fast(x) == running(x)
     assert budget.pause[1] == 1

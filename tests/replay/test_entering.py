@@ -152,6 +152,68 @@ def test_methods_are_bound_as_those_of_functions_are():
     assert thing.method() == "its own"
 
 
+def flag(kind, bit):
+    return kind.__flags__ >> bit & 1
+
+
+def test_calls_are_handed_over_as_those_of_functions_are():
+    known(flat, X)
+    for bit in (8, 11, 17):  # Python remembers what it looked up, makes no tuple, nor a method
+        assert flag(Compiled, bit) == flag(types.FunctionType, bit) == 1
+    with pytest.raises(TypeError):
+        Compiled.__call__ = None
+
+
+def test_functions_call_themselves_as_deep_as_others():
+    left = [0]
+
+    def down(x):
+        left[0] -= 1
+        return again(x) if left[0] > 0 else 0
+
+    def deepest(f):
+        low, high = 1, 4000  # it gives 0 for the first, and raises for the other
+        while high - low > 1:
+            left[0] = middle = (low + high) // 2
+            try:
+                f(X)
+                low = middle
+            except RecursionError:
+                high = middle
+        return low
+
+    again = functools.partial(
+        down
+    )  # a function of C, of which Python 3.12 has fewer in one another
+    plain = deepest(down)
+    again = known(down, X)
+    for kind in again._keeper.plain.values():
+        kind.entry.skips = kind.entry.left = -1  # none is timed
+    left[0] = 3
+    assert again(X) == left[0] == 0
+    assert plain > 500
+    assert deepest(again) >= plain - 10
+
+
+@pytest.mark.parametrize("count", [3, 31, 32, 60])
+def test_calls_of_all_forms_that_python_makes(count):
+    everything = np_compile.compile(lambda *args, **by_name: (args, by_name))
+    known(flat, X)  # calls of the class begin in C
+    given = tuple(range(count))
+    by_name = {f"k{k}": k for k in given}
+    half = {name: by_name[name] for name in [*by_name][count // 2 :]}
+    for _ in range(4):
+        assert everything(*given) == (given, {})
+        assert everything(**by_name) == ((), by_name)
+        assert everything(*given, **half) == (given, half)
+        assert types.MethodType(everything, "self")(*given, **half) == (("self", *given), half)
+        assert functools.partial(everything, "first", k0=0)(*given) == (
+            ("first", *given),
+            {"k0": 0},
+        )
+        assert Compiled.__call__(everything, *given, **half) == (given, half)
+
+
 def test_it_is_a_function_to_everybody():
     compiled = known(flat, X)
     assert inspect.signature(compiled) == inspect.signature(flat)
@@ -357,9 +419,11 @@ def test_nothing_of_a_call_is_held():
     for _ in range(100):
         compiled(x, by=2)
         compiled(x)
+    many = {f"k{k}": x for k in range(40)}
     count = sys.getrefcount(x), sys.getrefcount(compiled), sys.getrefcount(flat)
     for _ in range(300):
         compiled(x, by=2)
         compiled(x)
+        compiled(x, **many)
     after = sys.getrefcount(x), sys.getrefcount(compiled), sys.getrefcount(flat)
     assert all(abs(a - b) < 10 for a, b in zip(after, count, strict=True))

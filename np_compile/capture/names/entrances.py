@@ -111,7 +111,8 @@ def _entrance_code(code: types.CodeType, entrance: Entrance) -> types.CodeType:
     return made.replace(
         co_code=begin + made.co_code,
         co_linetable=place + made.co_linetable,
-        co_consts=tuple(entrance if c == _PLACE else c for c in made.co_consts),
+        # With its own code among them, as who looks for names in a function looks into those too.
+        co_consts=(*(entrance if c == _PLACE else c for c in made.co_consts), code),
         co_freevars=code.co_freevars,
         co_firstlineno=code.co_firstlineno,
         co_qualname=code.co_qualname,
