@@ -1150,6 +1150,30 @@ MUTATIONS = (
     ),
     Mutation(
         "np_compile/kernels/passes/thread_mapping.py",
+        " or any(x.value in parts for x in s.reads()):",
+        ":",
+        "kernels/test_on_gpu.py::test_what_other_threads_have_written_is_no_epilogue",
+    ),
+    Mutation(
+        "np_compile/kernels/targets/cuda/combining.py",
+        "if not shared and self._rows > 1:",
+        "if False:",
+        "kernels/test_cuda_on_host.py",
+    ),
+    Mutation(
+        "np_compile/kernels/passes/fuse.py",
+        "return bool(mine >= _MUCH and mine >= _MORE * max(others))",
+        "return False",
+        "kernels/test_on_gpu.py::test_much_work_is_not_done_by_the_threads_of_a_row",
+    ),
+    Mutation(
+        "np_compile/kernels/passes/inline.py",
+        "            weight *= _LINES\n",
+        "            pass\n",
+        "kernels/test_on_gpu.py::test_columns_are_copied_once_for_threads_that_walk_along_them",
+    ),
+    Mutation(
+        "np_compile/kernels/passes/thread_mapping.py",
         "return not any(axis in axes and within & axes for axes in found)",
         "return False",
         "kernels/test_on_gpu.py::test_sums_of_few_results_are_loops_of_many_threads",

@@ -366,16 +366,17 @@ static void unlock(void *lock) {
     Py_DecRef(lock);
 }
 
-/* How many items a list, a dict or a set has, with those of the lists in a list. */
-static i64 items_in(void *x) {
+/* How many items a list, a dict or a set has, with those of the lists in a list, down to so many
+ * levels: a list may hold itself. */
+static i64 items_in(void *x, int levels) {
     Runtime *rt = &npc_python;
     i64 size = PyObject_Size(x), all = size;
     if (size < 0) PyErr_Clear();
-    if (TYPE(x) != PYTHON_list) return size < 0 ? 0 : size;
+    if (TYPE(x) != PYTHON_list || !levels) return size < 0 ? 0 : size;
     for (i64 k = 0; k < size; k++) {
         void *item = PyList_GetItem(x, k);
         if (TYPE(item) != PYTHON_list) break; /* they are of one type, as a rule */
-        all += items_in(item);
+        all += items_in(item, levels - 1);
     }
     return all;
 }
@@ -425,7 +426,7 @@ void *npc_called(Form *f, void *const *args) {
             for (i64 j = 1; j < k; j++) if (s->found[p[j]] == s->found[p[k]]) holds = 0;
         i64 items = 0;
         for (i64 k = 1; k <= *lists; k++) {
-            if (f->unweighed) items += items_in(s->found[lists[k]]);
+            if (f->unweighed) items += items_in(s->found[lists[k]], 2);
             (in++)->p = s->found[lists[k]];
         }
         if (*lists && f->unweighed) weighs(f, items);
