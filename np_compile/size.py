@@ -21,10 +21,6 @@ _ONE: tuple[Atom, ...] = ()
 _HOLDS: dict[str, Callable[[int, int], bool]] = {">=": operator.ge, "==": operator.eq}
 
 
-class NotGeneral(Exception):
-    """Why a program cannot be one for many sizes."""
-
-
 @dataclass(frozen=True, order=True)
 class Atom:
     """A symbol, or the quotient or the remainder of a size by a number. op: "symbol", "//", "%".

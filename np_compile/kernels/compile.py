@@ -160,7 +160,7 @@ class ForSizes:
 
     facts: what is known of the graph's symbols. places: of each among the sizes. integers: places
     of the sizes that it takes as inputs; None where it is `sized` already, and takes none. device:
-    where its arrays lie. Unsupported, NoCuda, NotGeneral: it has none there.
+    where its arrays lie. Unsupported, NoCuda: it has none there.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ import torch
 from np_compile.capture.arrays.traced import Asked, Shapes, Traced, at, has_traced
 from np_compile.capture.record import INDEXING, Sized, key_of
 from np_compile.runtime.general import General
-from np_compile.size import NotGeneral, Size, hint
+from np_compile.size import Size, hint
 from np_compile.tape.form import form_of, layout_of, piece_apart, sizes_apart
 from np_compile.tape.key import Unrecordable, slices_piece
 from np_compile.tape.node import Node, Value
@@ -252,7 +252,7 @@ def _float_at(v: Traced, noted: _Noted, *shapes: tuple) -> tuple[list[int], list
 
 
 # What happens where no `Size` can say what a number is.
-_BY_NUMBERS = (ArithmeticError, AttributeError, LookupError, NotGeneral, TypeError, ValueError)
+_BY_NUMBERS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 _PLAIN = frozenset((int, slice, type(None), type(...), Traced))
 
 

@@ -25,7 +25,7 @@ from np_compile.kernels.run.on_gpu import OnGpu
 from np_compile.kernels.target import Gpu
 from np_compile.kernels.targets.cuda import prelude
 
-from ..capture.test_sizes import classifier, gradients, running
+from ..capture.test_sizes import classifier, gradients, of_products, of_windows, running
 from ..replay.test_joint import rnn
 from ..support import data
 from .cuda_on_host import TURNS, HostModules, available, compiling_for, executable, on_host
@@ -80,7 +80,7 @@ def test_many_sizes(f, args):
     assert {type(x) for x in made} == {OnGpu}
 
 
-@pytest.mark.parametrize("f", [classifier, running])
+@pytest.mark.parametrize("f", [classifier, running, of_windows, of_products])
 def test_gradients_of_many_sizes(f):
     """The second size has two programs that serve the others."""
     made: list[Executable] = []

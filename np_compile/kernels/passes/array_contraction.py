@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from itertools import takewhile
 
+from np_compile.size import Size
+
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
 from ..ir.expr import Expr
@@ -22,7 +24,7 @@ from ..ir.program import (
     contiguous_strides,
     elements,
 )
-from ..target import Target
+from ..target import Gpu, Target
 
 
 def array_contraction(program: Program, machine: Target) -> Program:
@@ -37,11 +39,11 @@ def array_contraction(program: Program, machine: Target) -> Program:
             continue
         step = program.steps[next(iter(where))]
         if isinstance(step, Loop):
-            _shrink(b, step, machine.local_bytes)
+            _shrink(b, step, machine)
     return program
 
 
-def _shrink(b: Buffer, nest: Loop, most: int) -> None:
+def _shrink(b: Buffer, nest: Loop, machine: Target) -> None:
     """Drop what axes of b can be dropped, if no more than so many bytes are left."""
     uses = list(_uses(b, nest, ()))
     # Loops that are apart may have equal axes: of those around all, the outermost are the same.
@@ -60,7 +62,9 @@ def _shrink(b: Buffer, nest: Loop, most: int) -> None:
     if not dropped and b.shape:
         return
     shape = tuple(b.shape[d] for d in kept)
-    if elements(shape) * DTYPES[b.dtype].size > most:
+    if isinstance(machine, Gpu) and any(isinstance(n, Size) for n in shape):
+        return  # what threads have for themselves, or share, is of one size
+    if elements(shape) * DTYPES[b.dtype].size > machine.local_bytes:
         return
 
     def kept_only(x: Expr) -> Expr | None:

@@ -13,7 +13,7 @@ the loops over it are written out.
 
 from __future__ import annotations
 
-from np_compile.size import NotGeneral, Size, hint
+from np_compile.size import Size
 
 from ..ir import expr as E
 from ..ir.dtypes import DTYPES
@@ -23,7 +23,7 @@ from ..target import Gpu, Target
 
 
 def row_caching(program: Program, machine: Target) -> Program:
-    """The program with such arrays. NotGeneral: there would be, were the length a number."""
+    """The program with such arrays, of rows whose length is a number."""
     assert isinstance(machine, Gpu)
     for step in program.steps:
         if isinstance(step, Loop) and step.kind == "block":
@@ -39,10 +39,6 @@ def row_caching(program: Program, machine: Target) -> Program:
 def _cache(program: Program, around: Loop, machine: Gpu) -> None:
     """Keep what the loops of a body share in registers."""
     shared = [b for b in around.body if isinstance(b, Loop) and _fits(b, machine)]
-    general = [b for b in shared if isinstance(b.axis.extent, Size)]
-    if any(_alike(a, b) for k, a in enumerate(general) for b in general[:k]):
-        raise NotGeneral("what is kept of a row in registers is of one length")
-    shared = [b for b in shared if b not in general]
     for loop in shared:
         alike = [b for b in shared if _alike(b, loop)]
         if alike[0] is loop and len(alike) > 1:
@@ -65,7 +61,8 @@ def _fits(loop: Loop, machine: Gpu) -> bool:
     n = loop.axis.extent
     return (
         loop.kind == "thread"
-        and hint(n) <= machine.private_elements * loop.width
+        and not isinstance(n, Size)
+        and n <= machine.private_elements * loop.width
         and all(isinstance(s, Statement) and not s.scan for s in loop.body)
     )
 

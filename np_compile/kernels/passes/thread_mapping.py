@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from itertools import takewhile
 
-from np_compile.size import NotGeneral, Size, hint, some
+from np_compile.size import Size, hint, some
 
 from ..analysis.access import coefficient, coefficients, distance
 from ..analysis.dependence import reads_elsewhere, same_iteration
@@ -39,7 +39,7 @@ _NEAR = (-2, -1, 1, 2)
 
 
 def thread_mapping(program: Program, machine: Target) -> Program:
-    """The program with loops that say how a GPU runs them. NotGeneral: not for many sizes."""
+    """The program with loops that say how a GPU runs them."""
     assert isinstance(machine, Gpu)
     steps: list[Step] = []
     for step in program.steps:
@@ -92,8 +92,6 @@ class _Nest:
         """The nest, mapped."""
         for s in statements(self.loop):
             s.atomic = s.op is not None and not s.over and not alone(s)
-        if any(isinstance(b.size, Size) for b in _locals(self.loop)):
-            raise NotGeneral("an array of each row has the size of the row")
         kept = self._kept()
         if kept:
             return self._independent(kept)
