@@ -375,7 +375,7 @@ GENERAL = {
     "chain": 1, "broadcast": 1, "views": 1, "casts": 1, "elementary": 1, "inner_axes": 2,
     "gathers": 1, "scatter_add": 1, "counts": 1, "heat": 1, "small_products": 1, "nearest": 1,
     "long_scan": 1, "reductions": 2, "few_rows": 1, "few_columns": 1, "softmax_of_columns": 1,
-    "softmax": 1, "layer_norm": 1, "reductions_of_rows": 1,
+    "softmax": 1, "layer_norm": 1,
     "histograms": 2,  # the first call breaks where a size depends on the data
 }  # fmt: skip
 FOR_SIZES = pytest.mark.parametrize(
