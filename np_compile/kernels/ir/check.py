@@ -84,10 +84,12 @@ class _Checker:
             rules = _broken_on_gpu if self._on_gpu(loop) else _broken
             for rule in rules(loop, tuple(self._kinds)):
                 self.fail(head, rule)
-        self._kinds += [loop.kind] if loop.kind != "epilogue" else []
+        kinds = self._kinds
+        if loop.kind != "epilogue":  # the nest in one is as it is without
+            self._kinds = [*kinds, loop.kind]
         for inner in loop.body:
             self.step(inner, (*around, loop.axis))
-        del self._kinds[len(self._kinds) - (loop.kind != "epilogue") :]
+        self._kinds = kinds
 
     def _on_gpu(self, loop: Loop) -> bool:
         """Whether a loop is one of a GPU's nest."""

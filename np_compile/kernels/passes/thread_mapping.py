@@ -47,8 +47,8 @@ def thread_mapping(program: Program, machine: Target) -> Program:
             steps.append(_Nest(program, machine, step).mapped())
         elif not isinstance(step, Statement):
             steps.append(step)
-        elif (before := _before(steps, step)) is not None:
-            before.body.append(step)
+        elif (last := _ending(steps, step)) is not None:
+            last.body.append(step)
         else:
             steps.append(_once([step]))
     program.steps = steps
@@ -60,8 +60,9 @@ def _once(body: list[Loop | Statement], kind: str = "block") -> Loop:
     return Loop(E.axis(1, "o"), body, kind)
 
 
-def _before(steps: list[Step], s: Statement) -> Loop | None:
-    """The last step, if one thread of it can run a statement without loops at its end."""
+def _ending(steps: list[Step], s: Statement) -> Loop | None:
+    """The last step, if one thread of it can run a statement without loops at its end; a reduction
+    of blocks is in an epilogue then."""
     last = steps[-1] if steps else None
     if not isinstance(last, Loop) or _is_once(last):
         return last if isinstance(last, Loop) else None
